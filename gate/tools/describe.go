@@ -114,50 +114,56 @@ func (t *Tool) Risk() permissions.Risk { return t.baseRisk }
 // mapped fills t from the user's own mapping, and reports whether there is one.
 func mapped(t *Tool, s Server, d definition) bool {
 	for _, m := range s.Mappings {
-		if ok, err := path.Match(m.Tool, t.Name); err != nil || !ok {
-			continue
-		}
-		t.Roles = m.Roles
-		if t.Roles == nil {
-			t.Roles = roles{}
-		}
-		k, ok := kinds.Of[m.Kind]
-		if !ok && m.Kind != "" {
-			// This binds nothing: the tool stays unknown, and all its arguments stay unmapped.
-			t.Bound, t.Roles, t.category = true, roles{}, CategoryNetwork
-			t.Why = fmt.Sprintf("configuration: %q is no kind", m.Kind)
+		if ok, err := path.Match(m.Tool, t.Name); err == nil && ok {
+			t.apply(m, d)
 			return true
 		}
-		t.Kind, t.Bound, t.baseRisk, t.category = m.Kind, true, m.Risk, k.Category
-		t.Why = "configuration"
-		if m.Risk == permissions.Unknown || m.Kind == KindShell {
-			t.baseRisk = k.Risk
-		}
-		t.Labels = m.Labels
-		if t.Labels.Effect == "" {
-			t.Labels.Effect = kindEffect[m.Kind]
-		} else if m.Risk == permissions.Unknown && m.Kind == "" {
-			t.baseRisk = effectRisk[m.Labels.Effect]
-		}
-		t.Roles = maps.Clone(t.Roles)
-		if t.unroled = m.Kind == "" && m.Labels.Effect != "" && len(m.Roles) == 0; t.unroled {
-			for _, name := range d.arguments {
-				if t.Roles[name] = harmlessRole(name); m.Labels.Effect == EffectNone && name == "code" {
-					t.Roles[name] = Plain // to format or count it is not an effect, and to run it would be one
-				}
-			}
-		}
-		for _, name := range slices.Concat(m.Labels.Destination, m.Labels.Content) {
-			if name, _, _ = strings.Cut(name, "."); t.Roles[name] == Unmapped {
-				t.Roles[name] = Plain
-			}
-		}
-		if t.category == "" {
-			t.category = categoryOf(t.baseRisk)
-		}
-		return true
 	}
 	return false
+}
+
+// apply fills t from a mapping.
+func (t *Tool) apply(m Mapping, d definition) {
+	k, ok := kinds.Of[m.Kind]
+	if !ok && m.Kind != "" {
+		// This binds nothing: the tool stays unknown, and all its arguments stay unmapped.
+		t.Bound, t.Roles, t.category = true, roles{}, CategoryNetwork
+		t.Why = fmt.Sprintf("configuration: %q is no kind", m.Kind)
+		return
+	}
+	t.Kind, t.Bound, t.baseRisk, t.category = m.Kind, true, m.Risk, k.Category
+	t.Why = "configuration"
+	if m.Risk == permissions.Unknown || m.Kind == KindShell {
+		t.baseRisk = k.Risk
+	}
+	t.Labels = m.Labels
+	if t.Labels.Effect == "" {
+		t.Labels.Effect = kindEffect[m.Kind]
+	} else if m.Risk == permissions.Unknown && m.Kind == "" {
+		t.baseRisk = effectRisk[m.Labels.Effect]
+	}
+	t.giveRoles(m, d)
+	if t.category == "" {
+		t.category = categoryOf(t.baseRisk)
+	}
+}
+
+// giveRoles gives the arguments the roles that a mapping says, or that its labels let them have.
+func (t *Tool) giveRoles(m Mapping, d definition) {
+	t.Roles = roles{}
+	maps.Copy(t.Roles, m.Roles)
+	if t.unroled = m.Kind == "" && m.Labels.Effect != "" && len(m.Roles) == 0; t.unroled {
+		for _, name := range d.arguments {
+			if t.Roles[name] = harmlessRole(name); m.Labels.Effect == EffectNone && name == "code" {
+				t.Roles[name] = Plain // to format or count it is not an effect, and to run it would be one
+			}
+		}
+	}
+	for _, name := range slices.Concat(m.Labels.Destination, m.Labels.Content) {
+		if name, _, _ = strings.Cut(name, "."); t.Roles[name] == Unmapped {
+			t.Roles[name] = Plain
+		}
+	}
 }
 
 // applyHints lets the annotations of the definition raise the risk, and lower it for a trusted server. What

@@ -348,23 +348,17 @@ func (a *Approvals) changed(key string, v value) {
 	asked := open && a.waits(e)
 	var lose []string
 	a.mu.Lock()
-	h, has := a.owned[id]
-	lost := has && v.rev > h.rev && !own
-	switch {
-	case lost:
-		delete(a.owned, id)
-		lose = append(lose, id)
-	case has && own && v.rev > h.rev && e.State == h.entry.State: // it was sealed anew
-		a.owned[id] = held{key, v.rev, e, h.left}
+	if h, has := a.owned[id]; has && v.rev > h.rev {
+		switch {
+		case !own:
+			delete(a.owned, id)
+			lose = append(lose, id)
+		case e.State == h.entry.State: // it was sealed anew
+			a.owned[id] = held{key, v.rev, e, h.left}
+		}
 	}
 	if asked {
-		for other, h := range a.owned {
-			if h.left && other != id && callOf(h.key) == callOf(key) {
-				delete(a.owned, other)
-				a.ending = append(a.ending, h.key)
-				lose = append(lose, other)
-			}
-		}
+		lose = append(lose, a.replaced(key, id)...)
 	}
 	if open && !own {
 		a.orphan[key] = true
@@ -378,6 +372,19 @@ func (a *Approvals) changed(key string, v value) {
 			go adopter.Lose(id, moved) // it may wait for the gate, and this must not
 		}
 	}
+}
+
+// replaced lets go of what callers of the same call have left, because the call waits on another entry now. The caller
+// holds mu.
+func (a *Approvals) replaced(key, id string) (lose []string) {
+	for other, h := range a.owned {
+		if h.left && other != id && callOf(h.key) == callOf(key) {
+			delete(a.owned, other)
+			a.ending = append(a.ending, h.key)
+			lose = append(lose, other)
+		}
+	}
+	return lose
 }
 
 // moved says why an approval of another process is withdrawn here.

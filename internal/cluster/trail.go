@@ -362,32 +362,7 @@ func (t *trail) compare(ctx context.Context, found map[string]*TrailLog) error {
 			one = &TrailLog{Replica: t.c.o.Name, Log: log}
 			found[t.subject(t.c.o.Name, log)] = one
 		}
-		one.Here = true
-		same := one.Records == 0
-		first := true
-		for line, err := range audit.Lines(t.dir, log, 0) {
-			if err != nil {
-				one.Breaks = append(one.Breaks, err.Error())
-				break
-			}
-			begins := one.Last - uint64(one.Records) + 1 // in the stream
-			if one.Records > 0 && (first && begins < line.Seq || line.Seq+1 == begins && line.Seq > upTo[log] && !t.old(line)) {
-				one.Breaks = append(one.Breaks, fmt.Sprintf("the stream begins with record %d, the log has record %d", begins, line.Seq))
-			}
-			first = false
-			switch {
-			case line.Seq == one.Last && one.Records > 0:
-				if same = line.Hash == one.Hash; !same {
-					one.Breaks = append(one.Breaks, fmt.Sprintf("record %d in the log differs from the one in the stream", line.Seq))
-					same = true
-				}
-			case line.Seq > one.Last:
-				one.Behind++
-			}
-		}
-		if !same {
-			one.Breaks = append(one.Breaks, fmt.Sprintf("the log ends before record %d, which the stream has", one.Last))
-		}
+		t.compareLog(one, upTo[log])
 	}
 	for _, one := range found {
 		if one.Replica == t.c.o.Name && !one.Here {
@@ -395,4 +370,34 @@ func (t *trail) compare(ctx context.Context, found map[string]*TrailLog) error {
 		}
 	}
 	return nil
+}
+
+// compareLog holds one log of the folder against what the stream has of it. Records up to taken may have left the
+// stream.
+func (t *trail) compareLog(one *TrailLog, taken uint64) {
+	one.Here = true
+	met := one.Records == 0 // the log has the last record of the stream
+	first := true
+	for line, err := range audit.Lines(t.dir, one.Log, 0) {
+		if err != nil {
+			one.Breaks = append(one.Breaks, err.Error())
+			break
+		}
+		begins := one.Last - uint64(one.Records) + 1 // in the stream
+		if one.Records > 0 && (first && begins < line.Seq || line.Seq+1 == begins && line.Seq > taken && !t.old(line)) {
+			one.Breaks = append(one.Breaks, fmt.Sprintf("the stream begins with record %d, the log has record %d", begins, line.Seq))
+		}
+		first = false
+		switch {
+		case line.Seq == one.Last && one.Records > 0:
+			if met = true; line.Hash != one.Hash {
+				one.Breaks = append(one.Breaks, fmt.Sprintf("record %d in the log differs from the one in the stream", line.Seq))
+			}
+		case line.Seq > one.Last:
+			one.Behind++
+		}
+	}
+	if !met {
+		one.Breaks = append(one.Breaks, fmt.Sprintf("the log ends before record %d, which the stream has", one.Last))
+	}
 }

@@ -90,6 +90,10 @@ func (c *clusterConfig) validate() error {
 	if c.URL == cluster.Embedded {
 		return c.validateEmbedded()
 	}
+	return c.validateURLs()
+}
+
+func (c *clusterConfig) validateURLs() error {
 	if len(c.Peers) > 0 {
 		return errors.New("cluster.peers: they are for cluster.url embedded; your NATS knows its own")
 	}

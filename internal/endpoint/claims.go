@@ -39,49 +39,21 @@ func readClaims(token, tenants string, now time.Time) (c claims, err error) {
 	if tenants != "" {
 		names = append(names, tenants)
 	}
-	m := make([]jsonx.Member, len(names))
-	if err := jsonx.Members(payload, names, m); err != nil {
+	r := claimReader{names: names, found: make([]jsonx.Member, len(names))}
+	if err := jsonx.Members(payload, names, r.found); err != nil {
 		return c, fmt.Errorf("the token's claims: %w", err)
 	}
-	text := func(i int) string {
-		s, ok := jsonx.String(m[i].Value)
-		if m[i].Value != nil && !ok {
-			err = errors.Join(err, fmt.Errorf("the token's %s is not text", names[i]))
-		}
-		return s
-	}
-	texts := func(i int) []string {
-		if m[i].Value == nil || m[i].Value[0] != '[' {
-			return []string{text(i)}
-		}
-		all, bad := stringsOf(m[i].Value)
-		if bad != nil {
-			err = errors.Join(err, fmt.Errorf("the token's %s: %w", names[i], bad))
-		}
-		return all
-	}
-	at := func(i int) (t time.Time, given bool) {
-		if m[i].Value == nil {
-			return t, false
-		}
-		seconds, bad := strconv.ParseFloat(string(m[i].Value), 64) // null, true and text are none
-		if bad != nil || math.Abs(seconds) > 1<<40 {
-			err = errors.Join(err, fmt.Errorf("the token's %s is not a time in seconds", names[i]))
-			return t, true
-		}
-		return time.Unix(int64(seconds), 0), true
-	}
-	c.issuer, c.subject, c.audience = text(0), text(1), texts(2)
-	for _, s := range slices.Concat(texts(6), texts(7)) {
+	c.issuer, c.subject, c.audience = r.text(0), r.text(1), r.texts(2)
+	for _, s := range slices.Concat(r.texts(6), r.texts(7)) {
 		c.scopes = append(c.scopes, strings.Fields(s)...)
 	}
-	if tenants != "" && m[8].Value != nil {
-		c.tenants = texts(8)
+	if tenants != "" && r.found[8].Value != nil {
+		c.tenants = r.texts(8)
 	}
-	until, ends := at(3)
-	from, begins := at(4)
-	issued, dated := at(5)
-	switch {
+	until, ends := r.time(3)
+	from, begins := r.time(4)
+	issued, dated := r.time(5)
+	switch err = r.err; {
 	case err != nil:
 	case !ends || !now.Before(until):
 		err = errors.New("the token has expired, or does not say when it will")
@@ -91,6 +63,48 @@ func readClaims(token, tenants string, now time.Time) (c claims, err error) {
 		err = errors.New("the token was issued in the future")
 	}
 	return c, err
+}
+
+// claimReader reads the values of claims, and collects what is wrong with them.
+type claimReader struct {
+	names []string
+	found []jsonx.Member
+	err   error
+}
+
+func (r *claimReader) wrong(i int, what string) {
+	r.err = errors.Join(r.err, fmt.Errorf("the token's %s%s", r.names[i], what))
+}
+
+func (r *claimReader) text(i int) string {
+	s, ok := jsonx.String(r.found[i].Value)
+	if r.found[i].Value != nil && !ok {
+		r.wrong(i, " is not text")
+	}
+	return s
+}
+
+func (r *claimReader) texts(i int) []string {
+	if r.found[i].Value == nil || r.found[i].Value[0] != '[' {
+		return []string{r.text(i)}
+	}
+	all, err := stringsOf(r.found[i].Value)
+	if err != nil {
+		r.wrong(i, ": "+err.Error())
+	}
+	return all
+}
+
+func (r *claimReader) time(i int) (t time.Time, given bool) {
+	if r.found[i].Value == nil {
+		return t, false
+	}
+	seconds, err := strconv.ParseFloat(string(r.found[i].Value), 64) // null, true and text are none
+	if err != nil || math.Abs(seconds) > 1<<40 {
+		r.wrong(i, " is not a time in seconds")
+		return t, true
+	}
+	return time.Unix(int64(seconds), 0), true
 }
 
 // payloadOf returns the claims of an access token as JSON that can be read in one way.

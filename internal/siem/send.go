@@ -45,12 +45,12 @@ func (c *Config) Check() error {
 		return fmt.Errorf("format %q: use %s or %s", c.Format, FormatOCSF, FormatCEF)
 	case u.User != nil:
 		return errors.New("url: a credential does not belong in an address: use header")
-	case u.Scheme == "s3+https" && u.Host != "", u.Scheme == "s3+http" && loopback.Confidential(&url.URL{Scheme: "http", Host: u.Host}):
+	case reachable(u, "s3+https", "s3+http"):
 		return c.checkBucket(u)
 	case c.Keys != "":
 		return errors.New("keys: they are for a bucket")
-	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && loopback.Confidential(u):
-	case u.Scheme == "syslog+tls" && u.Port() != "", u.Scheme == "syslog+tcp" && u.Port() != "" && loopback.Confidential(&url.URL{Scheme: "http", Host: u.Host}):
+	case reachable(u, "https", "http"):
+	case u.Port() != "" && reachable(u, "syslog+tls", "syslog+tcp"):
 		if c.Header != "" {
 			return errors.New("header: it needs an https url")
 		}
@@ -58,6 +58,11 @@ func (c *Config) Check() error {
 		return fmt.Errorf("url: %q: use https://host/path, syslog+tls://host:6514 or s3+https://host/bucket?region=NAME; without TLS only this machine is reached", c.URL)
 	}
 	return nil
+}
+
+// reachable reports whether a receiver may be at an address: with TLS anywhere, without it on this machine.
+func reachable(u *url.URL, tls, plain string) bool {
+	return u.Scheme == tls && u.Host != "" || u.Scheme == plain && loopback.Confidential(&url.URL{Scheme: "http", Host: u.Host})
 }
 
 // form is the record as the receiver has it.

@@ -3,6 +3,7 @@ package catalogue
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"callgate/gate"
 	"callgate/gate/tools/definitions"
@@ -30,7 +31,7 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 	pinned, err := pins.Of(s.About.Identity)
 	room, bytes := pinned.Room()
 	left := 0
-	var others *shadows
+	others := sync.OnceValue(func() *shadows { return m.newShadows(s, items, all) })
 	for i := range items {
 		item := &items[i]
 		if item.source != s {
@@ -48,18 +49,7 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 		case changed:
 			unlike[item.name] = &gate.Redefinition{Old: old, New: item.raw, Why: "The server changed the tool's definition since it was accepted."}
 		case !known:
-			why := ""
-			switch {
-			case locked == hash: // accepted for everybody
-			case s.Locked != nil:
-				why = lockedOut(locked)
-			default:
-				if others == nil {
-					others = m.newShadows(s, items, all)
-				}
-				why = others.suspect(item)
-			}
-			if why != "" {
+			if why := s.distrusts(item, hash, others); why != "" {
 				unlike[item.name] = &gate.Redefinition{New: item.raw, Why: why}
 				continue
 			}
@@ -90,6 +80,18 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 		})
 	}
 	return unlike
+}
+
+// distrusts says why a definition that is seen for the first time is not accepted by itself; "" when it is.
+func (s *Source) distrusts(item *listing, hash string, others func() *shadows) string {
+	locked := s.Locked[item.name]
+	switch {
+	case locked == hash: // accepted for everybody
+		return ""
+	case s.Locked != nil:
+		return lockedOut(locked)
+	}
+	return others().suspect(item)
 }
 
 // lockedOut says why a definition is not the one in callgate.lock, whose digest is locked.

@@ -242,14 +242,9 @@ func (e *Entry) command(shared map[string]string) (c programs.Command, err error
 	}
 	c.Arity, c.Operation, c.Handler, c.Inspector, c.Passes = e.Arity, e.Operation, e.Handler, e.Inspector, strings.Fields(e.Passes)
 	if e.Options != nil || e.Operands+e.Default+e.Subcommands+e.Effect != "" {
-		c.Row = &programs.Row{Options: list(*cmp.Or(e.Options, new(""))), Operands: e.Operands, Default: e.Default, Style: style(e.Style),
-			Subcommands: strings.Fields(e.Subcommands), Effect: e.Effect}
-		slices.Sort(c.Row.Subcommands)
+		c.Row = e.row(list(*cmp.Or(e.Options, new(""))), style(e.Style))
 		if !slices.Contains([]string{"", "r", "1r", "w", "rw", "mv", "2w", "wr", "1w"}, e.Operands) {
 			err = cmp.Or(err, fmt.Errorf("unknown operands %q", e.Operands))
-		}
-		if c.Row.Style == programs.GNU && len(c.Row.Subcommands) > 0 {
-			c.Row.Style = programs.POSIX
 		}
 	} else if e.Style != "" {
 		err = errors.New("a style without options")
@@ -278,6 +273,16 @@ func (e *Entry) command(shared map[string]string) (c programs.Command, err error
 		err = cmp.Or(err, fmt.Errorf("arity %d is more than 4", e.Arity))
 	}
 	return c, err
+}
+
+// row is how the command line of an entry is read.
+func (e *Entry) row(options *programs.Options, style programs.Style) *programs.Row {
+	row := &programs.Row{Options: options, Operands: e.Operands, Default: e.Default, Style: style, Subcommands: strings.Fields(e.Subcommands), Effect: e.Effect}
+	slices.Sort(row.Subcommands)
+	if row.Style == programs.GNU && len(row.Subcommands) > 0 {
+		row.Style = programs.POSIX
+	}
+	return row
 }
 
 // risk compiles what an entry says of how bad its commands can be.
