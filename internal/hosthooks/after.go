@@ -68,9 +68,6 @@ func (d *Desk) done(v *visit, e *Event) Reply {
 func (d *Desk) finish(v *visit, r *ran, result []byte, isError bool, failure string) {
 	d.o.Gate.Finish(v.session, r.call, result, isError, failure, time.Since(r.began))()
 	r.end(context.Background())
-	if d.o.Ended != nil {
-		d.o.Ended(v.session, r.call, r.verdict, result, failure)
-	}
 }
 
 // forget ends the calls of a visit as if they had run. Denied calls then prove nothing.

@@ -37,8 +37,6 @@ type Options struct {
 	Before func(context.Context, *gate.Session, gate.Call) gate.Call
 	// Keep snapshots the files that an allowed call may change; nil keeps nothing. The desk calls end after the call.
 	Keep func(context.Context, *gate.Session, gate.Call, *gate.Verdict) (end func(context.Context), err error)
-	// Ended gets the outcome of a call; may be nil.
-	Ended func(*gate.Session, gate.Call, gate.Verdict, []byte, string)
 	// Prompted gets the person's prompts; may be nil. It does not get prompts that arrive while a call runs, because that
 	// call could have sent them.
 	Prompted func(s *gate.Session, text string)

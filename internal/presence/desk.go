@@ -54,7 +54,6 @@ func (d *Desk) Page() string { return d.page() }
 // Needed is the error of an answer that needs a passkey and has none that counts. It is a gate.ErrPresence.
 type Needed struct {
 	Why       string
-	Page      string // where to answer
 	Nonce     string // "" when the answer came from elsewhere than the page
 	Challenge string
 	Party     string
@@ -129,7 +128,7 @@ func (d *Desk) registered(given gate.PresenceGiven) ([]Key, error) {
 // elsewhere refuses an answer that did not come from where a passkey can be asked for.
 func (d *Desk) elsewhere(why string) *Needed {
 	page := d.page()
-	return &Needed{Why: fmt.Sprintf("this needs your passkey: answer on the page %s (%s)", page, why), Page: page}
+	return &Needed{Why: fmt.Sprintf("this needs your passkey: answer on the page %s (%s)", page, why)}
 }
 
 // check takes the signature that was given for the statement, or asks for one.
@@ -174,7 +173,7 @@ func (d *Desk) ask(s Statement, given gate.PresenceGiven, keys []Key, why string
 	if err != nil {
 		return err
 	}
-	n := &Needed{Why: why, Page: d.page(), Nonce: s.Nonce, Challenge: challenge, Party: party}
+	n := &Needed{Why: why, Nonce: s.Nonce, Challenge: challenge, Party: party}
 	for _, k := range keys {
 		n.Keys = append(n.Keys, k.ID)
 	}

@@ -16,8 +16,7 @@ var ErrNotRun = errors.New("the server has ended the session, and did not run th
 
 // AuthError says that the server wants to know who calls.
 type AuthError struct {
-	Challenge string // the WWW-Authenticate header
-	Err       error  // why there is no credential; nil when the server refused one, or none was there
+	Err error // why there is no credential; nil when the server refused one, or none was there
 }
 
 func (e *AuthError) Error() string {

@@ -34,7 +34,7 @@ func (e *Endpoint) exchange(ctx context.Context, m rpc.Message) (rest func() err
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusUnauthorized:
-		return nil, e.unauthorized(response)
+		return nil, e.unauthorized()
 	case response.StatusCode == http.StatusNotFound && inSession(response.Request):
 		return nil, e.lost()
 	case response.StatusCode/100 == 4 && m.Method == "initialize" && e.cfg.Transport == Detect:
@@ -68,7 +68,7 @@ func (e *Endpoint) note(m rpc.Message) error {
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusUnauthorized:
-		return e.unauthorized(response)
+		return e.unauthorized()
 	case response.StatusCode == http.StatusNotFound && inSession(response.Request):
 		return e.lost()
 	case response.StatusCode/100 != 2:
@@ -94,8 +94,8 @@ func (e *Endpoint) unreached(err error) error {
 	return err
 }
 
-func (e *Endpoint) unauthorized(response *http.Response) error {
-	err := &AuthError{Challenge: response.Header.Get("WWW-Authenticate")}
+func (e *Endpoint) unauthorized() error {
+	err := &AuthError{}
 	e.fail(err)
 	return err
 }

@@ -72,7 +72,7 @@ func (l *listening) ask() (stream io.ReadCloser, again bool) {
 	case response.StatusCode == http.StatusNotFound && inSession(response.Request):
 		_ = e.lost()
 	case response.StatusCode == http.StatusUnauthorized:
-		_ = e.unauthorized(response)
+		_ = e.unauthorized()
 	default:
 		again = response.StatusCode >= 500
 	}

@@ -98,7 +98,7 @@ func (s *answerStream) rest(ctx context.Context) (body io.ReadCloser, again bool
 		s.e.fail(ErrSessionLost)
 		err = ErrSessionLost // the request itself was run
 	case response.StatusCode == http.StatusUnauthorized:
-		err = s.e.unauthorized(response)
+		err = s.e.unauthorized()
 	}
 	response.Body.Close()
 	if err == nil {

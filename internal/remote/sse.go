@@ -40,7 +40,7 @@ func (s *events) read() error {
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusUnauthorized:
-		return e.unauthorized(response)
+		return e.unauthorized()
 	case response.StatusCode != http.StatusOK:
 		return statusError(response)
 	case contentType(response) != "text/event-stream":
@@ -116,7 +116,7 @@ func (s *events) post(ctx context.Context, m rpc.Message) error {
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusUnauthorized:
-		return e.unauthorized(response)
+		return e.unauthorized()
 	case response.StatusCode/100 != 2:
 		return e.refused(ctx, response, m)
 	}

@@ -20,10 +20,10 @@ import (
 
 // Options select records. Empty fields select all.
 type Options struct {
-	Since, Until time.Time
-	Worker       string
-	Project      string // the folder, or one above it
-	Host         string
+	Since   time.Time
+	Worker  string
+	Project string // the folder, or one above it
+	Host    string
 }
 
 // Report is what happened in a period.
@@ -94,7 +94,7 @@ func Make(dataDir string, o Options) (*Report, error) {
 			damaged = append(damaged, err)
 			continue
 		}
-		if o.Worker != "" && r.Worker != o.Worker || !o.Until.IsZero() && r.Time.After(o.Until) {
+		if o.Worker != "" && r.Worker != o.Worker {
 			continue
 		}
 		records = append(records, r)
@@ -113,10 +113,7 @@ func (o *Options) selects(r *audit.Record) bool {
 
 // summed counts records, which are ordered by time.
 func summed(records []audit.Record, o Options) *Report {
-	r := &Report{Since: o.Since, Until: o.Until, Days: []Day{}, Constant: []Share{}}
-	if r.Until.IsZero() {
-		r.Until = time.Now()
-	}
+	r := &Report{Since: o.Since, Until: time.Now(), Days: []Day{}, Constant: []Share{}}
 	days, sessions, denials := map[string]*Day{}, map[string]bool{}, map[string]*Share{}
 	questions, decided := map[string]*question{}, map[string]bool{}
 	day := func(t time.Time) *Day {

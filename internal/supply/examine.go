@@ -32,8 +32,7 @@ type Server struct {
 
 // Examiner looks at servers. Its zero value is ready.
 type Examiner struct {
-	Wall   *guard.Wall // that package managers run behind; nil is none
-	Logger *slog.Logger
+	Wall *guard.Wall // that package managers run behind; nil is none
 }
 
 // maxReply is how many bytes of a package manager's output are read.
@@ -81,11 +80,7 @@ func (x *Examiner) run(ctx context.Context, s *Server, program, dir string, stdi
 	if err != nil {
 		return nil, err
 	}
-	log := x.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	r, err := spawn.Run(ctx, spawn.Command{Path: path, Args: args, Env: s.Env, Dir: dir, Stdin: []byte(stdin), Output: maxReply, Wall: x.Wall, Logger: log})
+	r, err := spawn.Run(ctx, spawn.Command{Path: path, Args: args, Env: s.Env, Dir: dir, Stdin: []byte(stdin), Output: maxReply, Wall: x.Wall, Logger: slog.New(slog.DiscardHandler)})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)

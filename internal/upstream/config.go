@@ -144,7 +144,6 @@ func (s State) String() string {
 // Status is a snapshot for people.
 type Status struct {
 	State   State
-	Since   time.Time
 	PID     int       // of the process, 0 when none runs
 	Wall    string    // what keeps the process from callgate; "" when none runs
 	Resting bool      // it is Idle because nobody used it for long: the next use starts it

@@ -85,7 +85,7 @@ func New(cfg Config, o Options) *Upstream {
 		grace:  2 * time.Second,
 		cache:  newCache(o.CacheDir),
 		budget: o.Budget, connect: o.Connect,
-		status: Status{State: Idle, Since: time.Now()},
+		status: Status{State: Idle},
 	}
 	u.ctx, u.cancel = context.WithCancel(context.Background())
 	u.Lists.running, u.Lists.ready, u.Lists.cache, u.Lists.log = u.current.Load, u.acquire, u.cache, u.log
@@ -226,7 +226,7 @@ func (u *Upstream) begin() *attempt {
 func (u *Upstream) run(a *attempt) {
 	u.change(func() {
 		if u.status.State != Closed {
-			u.status = Status{State: Starting, Since: time.Now()}
+			u.status = Status{State: Starting}
 		}
 	})
 
@@ -236,7 +236,7 @@ func (u *Upstream) run(a *attempt) {
 		began := time.Now()
 		u.change(func() {
 			if u.status.State != Closed {
-				u.status = Status{State: Ready, Since: began, PID: in.link.pid(), Wall: in.link.wall()}
+				u.status = Status{State: Ready, PID: in.link.pid(), Wall: in.link.wall()}
 				u.known = in.info
 				u.current.Store(in)
 			}
@@ -324,7 +324,7 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 		case u.status.State == Closed:
 			return
 		case errors.Is(err, errIdle):
-			u.status = Status{State: Idle, Since: now, Resting: true}
+			u.status = Status{State: Idle, Resting: true}
 			u.log.Info("server stopped", "why", err)
 			return
 		}
@@ -334,7 +334,7 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 			down.Reason += fmt.Sprintf("; it failed %d times in a row, so callgate waits %v before it tries again", u.backoff.failures, wait)
 		}
 		u.down = down
-		u.status = Status{State: Down, Since: now, Broken: u.backoff.open(), Reason: down.Explain(), RetryAt: down.RetryAt}
+		u.status = Status{State: Down, Broken: u.backoff.open(), Reason: down.Explain(), RetryAt: down.RetryAt}
 		u.log.Warn("server is down", "reason", down.Reason, "retryAt", down.RetryAt)
 		if u.cfg.URL != "" && !isAuth(err) { // what it offers and announces is missed until it is there
 			u.revival = time.AfterFunc(wait, u.revive)
@@ -415,7 +415,7 @@ func (u *Upstream) change(mutate func()) {
 func (u *Upstream) Close() {
 	u.change(func() {
 		if u.status.State != Closed {
-			u.status = Status{State: Closed, Since: time.Now(), Reason: "closed"}
+			u.status = Status{State: Closed, Reason: "closed"}
 		}
 		if u.revival != nil {
 			u.revival.Stop()
