@@ -3,10 +3,11 @@ package companions
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"callgate/gate/internal/facts"
 	"callgate/gate/tools"

@@ -1,11 +1,12 @@
 package past
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"callgate/gate/tools"
 	"callgate/permissions"

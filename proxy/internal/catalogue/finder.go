@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"slices"
 	"sync"
 
+	"callgate/internal/jsonx"
 	"callgate/rag"
 )
 
@@ -78,14 +78,12 @@ func (f *Finder) update(ctx context.Context, c *Catalogue) error {
 }
 
 func toolDocument(name string, o *Offer) rag.Document {
-	var d struct {
-		Title       string          `json:"title"`
-		Description string          `json:"description"`
-		InputSchema json.RawMessage `json:"inputSchema"`
-	}
+	var m [3]jsonx.Member
 	// What cannot be read adds nothing: the tool is found by its name.
-	_ = json.Unmarshal(o.Definition, &d)
-	return rag.ToolDocument(name, o.Tool.Server, o.Name, d.Title+"\n"+d.Description, d.InputSchema)
+	_ = jsonx.Members(o.Definition, []string{"title", "description", "inputSchema"}, m[:])
+	title, _ := jsonx.String(m[0].Value)
+	description, _ := jsonx.String(m[1].Value)
+	return rag.ToolDocument(name, o.Tool.Server, o.Name, title+"\n"+description, m[2].Value)
 }
 
 // Close gives the index up.

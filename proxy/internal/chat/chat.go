@@ -2,9 +2,11 @@
 package chat
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/gate"
 	"callgate/internal/jsonx"
@@ -50,11 +52,14 @@ func Params(turns []Turn) []byte {
 
 // Read reads the model's message: its text, which is one block or several, and what it cost.
 func Read(result []byte) (Answer, error) {
-	type block struct{ Type, Text string }
+	type block struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
 	var message struct {
-		Content json.RawMessage `json:"content"`
-		Model   string          `json:"model"`
-		Usage   usage           `json:"usage"`
+		Content jsontext.Value `json:"content"`
+		Model   string         `json:"model"`
+		Usage   usage          `json:"usage"`
 		Meta    struct {
 			Usage usage `json:"usage"`
 		} `json:"_meta"`
@@ -81,10 +86,10 @@ func Read(result []byte) (Answer, error) {
 }
 
 // usage is what hosts call it: names of several model providers. What cannot be read is not told.
-type usage map[string]json.RawMessage
+type usage map[string]jsontext.Value
 
 func (u *usage) UnmarshalJSON(data []byte) error {
-	var members map[string]json.RawMessage
+	var members map[string]jsontext.Value
 	if json.Unmarshal(data, &members) == nil {
 		*u = members
 	}

@@ -2,7 +2,6 @@ package raw
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 
 	"callgate/internal/jsonx"
@@ -17,11 +16,13 @@ func IsResult(response []byte) bool {
 
 // ErrorText is what a JSON-RPC error says.
 func ErrorText(raw []byte) string {
-	var e struct{ Message string }
-	if json.Unmarshal(raw, &e) != nil || e.Message == "" {
-		return "it says no more"
+	var m [1]jsonx.Member
+	if jsonx.Members(raw, []string{"message"}, m[:]) == nil {
+		if text, ok := jsonx.String(m[0].Value); ok && text != "" {
+			return text
+		}
 	}
-	return e.Message
+	return "it says no more"
 }
 
 // ErrorResult is a tool result that reports an error to the model.
