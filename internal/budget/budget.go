@@ -54,6 +54,8 @@ func (e *Error) Error() string {
 //
 // While a message is read, its final length is not known. So the budget reserves the rest that the oldest growing
 // message may need. That message can always end, and messages never wait in a circle.
+//
+// Of several parts, none takes the room of the others: see share.
 type Budget struct {
 	limit int64
 	above *Budget // bounds this one and others together; nil for none
@@ -62,6 +64,7 @@ type Budget struct {
 	used    int64 // messages count twice: callgate makes one copy of each when it passes it on
 	growing []*Charge
 	queue   []*waiter
+	parts   map[*Budget]int64 // of used, by the part
 
 	collect sync.Mutex // held by the one who runs the garbage collector
 }
@@ -69,6 +72,7 @@ type Budget struct {
 // Charge is what the memory of a message counts.
 type Charge struct {
 	cost, most int64
+	part       *Budget // whose message it is; nil for the budget's own
 	above      *Charge // at the budget above; nil for none
 }
 
@@ -84,23 +88,39 @@ func New(limit int64) *Budget {
 	if limit == 0 {
 		return nil
 	}
-	return &Budget{limit: limit}
+	return &Budget{limit: limit, parts: map[*Budget]int64{}}
 }
 
 // Part returns a budget of limit bytes for some of the messages that b bounds.
-func (b *Budget) Part(limit int64) *Budget { return &Budget{limit: limit, above: b} }
+func (b *Budget) Part(limit int64) *Budget {
+	return &Budget{limit: limit, above: b, parts: map[*Budget]int64{}}
+}
 
 // Adopt counts a message that callgate made itself, out of one that it has read. It does not wait: the original was
 // counted twice for it.
-func (b *Budget) Adopt(message []byte) {
+func (b *Budget) Adopt(message []byte) { b.adopt(message, nil) }
+
+func (b *Budget) adopt(message []byte, part *Budget) {
 	if b == nil || cap(message) <= Free {
 		return
 	}
+	c := &Charge{cost: int64(cap(message)), part: part}
 	b.mu.Lock()
-	b.used += int64(cap(message))
+	b.count(part, c.cost)
 	b.mu.Unlock()
-	b.watch(message, &Charge{cost: int64(cap(message))})
-	b.above.Adopt(message)
+	b.watch(message, c)
+	b.above.adopt(message, b)
+}
+
+// count counts memory of a part, less if cost is negative. The caller holds mu.
+func (b *Budget) count(part *Budget, cost int64) {
+	b.used += cost
+	if part == nil {
+		return
+	}
+	if b.parts[part] += cost; b.parts[part] <= 0 {
+		delete(b.parts, part)
+	}
 }
 
 // Alloc returns memory of that capacity for a message that may become most bytes long. It waits for room until done is
@@ -110,7 +130,7 @@ func Alloc(b *Budget, done <-chan struct{}, size, most int, old *Charge) ([]byte
 	if b == nil || size <= Free {
 		return textscan.Room(size), nil, nil
 	}
-	c, err := b.charge(done, size, most, old)
+	c, err := b.charge(done, size, most, old, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,10 +141,10 @@ func Alloc(b *Budget, done <-chan struct{}, size, most int, old *Charge) ([]byte
 	return buf, c, nil
 }
 
-// charge waits for room, here and above.
-func (b *Budget) charge(done <-chan struct{}, size, most int, old *Charge) (*Charge, error) {
+// charge waits for room, here and above, for a message of a part, or of its own.
+func (b *Budget) charge(done <-chan struct{}, size, most int, old *Charge, part *Budget) (*Charge, error) {
 	// While a buffer doubles for the last time, there is half a message beside it.
-	w := &waiter{old: old, new: &Charge{cost: 2 * int64(size), most: int64(2*max(size, most) + most/2)}, done: make(chan error, 1)}
+	w := &waiter{old: old, new: &Charge{cost: 2 * int64(size), most: int64(2*max(size, most) + most/2), part: part}, done: make(chan error, 1)}
 	if w.cost = w.new.cost; old != nil {
 		w.cost -= old.cost / 2
 	}
@@ -144,7 +164,7 @@ func (b *Budget) charge(done <-chan struct{}, size, most int, old *Charge) (*Cha
 		before = old.above
 	}
 	var err error
-	if w.new.above, err = b.above.charge(done, size, most, before); err != nil {
+	if w.new.above, err = b.above.charge(done, size, most, before, b); err != nil {
 		b.release(w.new)
 		return nil, err
 	}
@@ -188,7 +208,7 @@ func (b *Budget) watch(buf []byte, c *Charge) {
 func (b *Budget) release(c *Charge) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.used -= c.cost
+	b.count(c.part, -c.cost)
 	b.grown(c)
 	b.grant()
 }
@@ -196,10 +216,25 @@ func (b *Budget) release(c *Charge) {
 // most is what large messages can take together. It leaves something to the others.
 func (b *Budget) most() int64 { return b.limit - b.limit/8 }
 
+// share is what one part may hold: three quarters, and while others hold something or wait, as much as each of them.
+// So there is room for who comes next. The caller holds mu.
+func (b *Budget) share() int64 {
+	n := len(b.parts)
+	for i, w := range b.queue {
+		part := w.new.part
+		_, holds := b.parts[part]
+		if part != nil && !holds && !slices.ContainsFunc(b.queue[:i], func(o *waiter) bool { return o.new.part == part }) {
+			n++
+		}
+	}
+	return min(b.most()*3/4, b.most()/int64(max(1, n)))
+}
+
 // grant lets every message go on that has room, in the order in which they came. Those that ask for little may pass the
-// others. The caller holds mu.
+// others, and those of parts that hold more than their share are passed. A message that a part has alone may take more.
+// The caller holds mu.
 func (b *Budget) grant() {
-	waits := false
+	waits, share := false, b.share()
 	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
 		most, aside := b.most(), int64(0)
 		little, oldest := w.cost <= b.limit/64, w.old != nil && len(b.growing) > 0 && b.growing[0] == w.old
@@ -209,11 +244,14 @@ func (b *Budget) grant() {
 		if len(b.growing) > 0 && !oldest {
 			aside = max(0, min(b.growing[0].most, b.most())-b.growing[0].cost)
 		}
+		if held := b.parts[w.new.part]; w.new.part != nil && !oldest && held > 0 && held+w.cost > share {
+			return false
+		}
 		if waits && !little && !oldest || b.used+w.cost+aside > most {
 			waits = true
 			return false
 		}
-		b.used += w.cost
+		b.count(w.new.part, w.cost)
 		if i := slices.Index(b.growing, w.old); i >= 0 {
 			b.growing[i] = w.new
 		} else {

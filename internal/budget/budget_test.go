@@ -95,15 +95,61 @@ func TestWaiting(t *testing.T) {
 	settle(t, b, 0)
 }
 
+// One part that holds what it may and wants more takes no room from another, which goes on at once.
+func TestPartsShare(t *testing.T) {
+	b := New(64 << 20)
+	greedy, modest := b.Part(64<<20), b.Part(64<<20)
+	var held [][]byte
+	take := func(from *Budget, size int) error {
+		gaveUp := make(chan struct{})
+		time.AfterFunc(4*collecting, func() { close(gaveUp) })
+		got, c, err := from.Alloc(gaveUp, size, size, nil)
+		if err == nil {
+			from.Grown(c)
+			held = append(held, got)
+		}
+		return err
+	}
+	n := 0
+	for ; take(greedy, 1<<20) == nil; n++ {
+	}
+	if n != 21 { // three quarters of seven eighths, each counted twice
+		t.Errorf("alone it holds %d messages", n)
+	}
+	var waiting sync.WaitGroup
+	for range 20 {
+		waiting.Go(func() { _, _, _ = greedy.Alloc(t.Context().Done(), 1<<20, 1<<20, nil) })
+	}
+	time.Sleep(2 * collecting)
+	for i := range 5 {
+		if err := take(modest, 1<<20); err != nil {
+			t.Errorf("message %d of the other: %v", i, err)
+		}
+	}
+	runtime.KeepAlive(held)
+	held = nil
+	waiting.Wait()
+	settle(t, b, 0)
+	if err := take(greedy, 27<<20); err != nil {
+		t.Errorf("one that is larger than a share, alone: %v", err)
+	}
+	held = nil
+	settle(t, b, 0)
+	if len(b.parts) > 0 {
+		t.Errorf("%d parts still count", len(b.parts))
+	}
+}
+
 // Messages that grow beside each other do not wait for each other in a circle: all of them become whole.
 func TestNoCircle(t *testing.T) {
 	b := New(MinLimit)
+	in := []*Budget{b, b.Part(MinLimit), b.Part(MinLimit)}
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	whole, dropped := 0, 0
-	for range 16 {
+	for i := range 16 {
 		all.Go(func() {
-			x := Buffer{Budget: b, Max: 1 << 20}
+			x := Buffer{Budget: in[i%len(in)], Max: 1 << 20}
 			_, err := x.ReadFrom(io.LimitReader(iotest.HalfReader(zeros{}), 1<<20))
 			mu.Lock()
 			defer mu.Unlock()
