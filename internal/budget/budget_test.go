@@ -103,9 +103,9 @@ func TestPartsShare(t *testing.T) {
 	take := func(from *Budget, size int) error {
 		gaveUp := make(chan struct{})
 		time.AfterFunc(4*collecting, func() { close(gaveUp) })
-		got, c, err := from.Alloc(gaveUp, size, size, nil)
+		got, c, err := Alloc(from, gaveUp, size, size, nil)
 		if err == nil {
-			from.Grown(c)
+			Grown(from, c)
 			held = append(held, got)
 		}
 		return err
@@ -118,7 +118,7 @@ func TestPartsShare(t *testing.T) {
 	}
 	var waiting sync.WaitGroup
 	for range 20 {
-		waiting.Go(func() { _, _, _ = greedy.Alloc(t.Context().Done(), 1<<20, 1<<20, nil) })
+		waiting.Go(func() { _, _, _ = Alloc(greedy, t.Context().Done(), 1<<20, 1<<20, nil) })
 	}
 	time.Sleep(2 * collecting)
 	for i := range 5 {
