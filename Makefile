@@ -14,8 +14,10 @@ GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.
 # Programs for callgate's development, a module of their own.
 DEV := internal/dev
 
-# The race detector needs a C compiler on most systems; everything else does without.
-RACE ?= $(shell command -v "$$(go env CC | cut -d' ' -f1)" >/dev/null && echo -race)
+# The race detector needs a C compiler on most systems; everything else does without. All builds take the same flags, so
+# that each package is compiled once.
+RACE ?= $(shell command -v "$$(CGO_ENABLED=1 go env CC | cut -d' ' -f1)" >/dev/null && echo -race)
+export CGO_ENABLED := 0
 
 # Packages whose tests run on one goroutine. The race detector finds nothing there and takes eight times as long.
 ONE_GOROUTINE := ./docs ./examples ./examples/demo ./gate/internal/... ./gate/tools/internal/... ./internal/address \
@@ -33,6 +35,8 @@ LONGEST := ./internal/command ./internal/companion ./internal/cluster
 # included. Without debugging tables, programs link faster.
 BESIDE := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEST := go test -timeout 40m -p $(BESIDE) -parallel $(BESIDE) -vet=off -ldflags='-s -w'
+# The race detector is linked by cgo.
+RACED := $(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE)
 # Raced programs sleep a second when they end, unless they are told not to.
 export GORACE ?= atexit_sleep_ms=0
 
@@ -57,16 +61,16 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/callgate
-	CGO_ENABLED=0 go build -C $(PROGRAM) -trimpath -ldflags '$(LDFLAGS)' -o '$(CURDIR)/bin/callgate'
+	go build -C $(PROGRAM) -ldflags '$(LDFLAGS)' -o '$(CURDIR)/bin/callgate'
 
 .PHONY: install
 install: ## install callgate into $GOBIN
-	CGO_ENABLED=0 go build -C $(PROGRAM) -trimpath -ldflags '$(LDFLAGS)' -o "$$(go list -f '{{.Target}}' ./cmd/callgate)"
+	go build -C $(PROGRAM) -ldflags '$(LDFLAGS)' -o "$$(go list -f '{{.Target}}' ./cmd/callgate)"
 
 .PHONY: run
 run: build ## try it: three calls through the gate (ANSWER=approve answers the question)
-	CGO_ENABLED=0 go build -o bin/callgate-demo ./examples/demo
-	CGO_ENABLED=0 go build -o bin/callgate-host ./examples/host
+	go build -o bin/callgate-demo ./examples/demo
+	go build -o bin/callgate-host ./examples/host
 	@rm -rf .demo
 	@bash examples/demo/prepare .demo/workspace
 	@cd .demo/workspace && PATH="$(CURDIR)/bin:$$PATH" callgate-host --data-dir "$(CURDIR)/.demo/data" \
@@ -76,12 +80,12 @@ run: build ## try it: three calls through the gate (ANSWER=approve answers the q
 .PHONY: test
 test: $(NPM) $(PAGE) browser terminal languages ## run all tests
 ifeq ($(PKG),./...)
-	$(TEST) $(RACE) $(LONGEST) $$(go list ./... | grep -vxFf <(go list $(ONE_GOROUTINE) $(LONGEST)))
+	$(RACED) $(LONGEST) $$(go list ./... | grep -vxFf <(go list $(ONE_GOROUTINE) $(LONGEST)))
 	$(TEST) $(ONE_GOROUTINE)
 	cd cmd/callgate-opa && $(TEST) ./...
-	cd $(DEV) && $(TEST) $(RACE) ./...
+	cd $(DEV) && $(RACED) ./...
 else
-	$(TEST) $(RACE) $(PKG)
+	$(RACED) $(PKG)
 endif
 
 # How often stress runs the tests, and with how many busy loops beside them.
@@ -97,7 +101,7 @@ stress: $(NPM) $(PAGE) ## run the tests of PKG ROUNDS times on a busy machine, u
 	for ((round = 1; round <= $(ROUNDS); round++)); do \
 		procs=$$((2 - round % 2)); \
 		echo "round $$round of $(ROUNDS), GOMAXPROCS=$$procs"; \
-		GOMAXPROCS=$$procs $(TEST) -count=1 -failfast -timeout 2h $(RACE) $(PKG); \
+		GOMAXPROCS=$$procs $(RACED) -count=1 -failfast -timeout 2h $(PKG); \
 	done
 
 .PHONY: wine
@@ -160,17 +164,17 @@ check: ## gofmt, linters, and builds for Windows and macOS
 	cd cmd/callgate-opa && $(GOLANGCI) run
 	@set -e; for module in . $(DEV) cmd/callgate-opa examples/library; do echo "go mod tidy in $$module"; go -C $$module mod tidy -diff; done
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
-	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet ./...
-	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet -C $(DEV) ./...
-	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -o bin/cross/ ./cmd/callgate
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet ./...
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet -C $(DEV) ./...
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build -o bin/cross/ ./cmd/callgate
+	GOOS=windows GOARCH=amd64 go vet ./...
+	GOOS=windows GOARCH=amd64 go vet -C $(DEV) ./...
+	GOOS=windows GOARCH=amd64 go build -o bin/cross/ ./cmd/callgate
+	GOOS=darwin GOARCH=arm64 go vet ./...
+	GOOS=darwin GOARCH=arm64 go vet -C $(DEV) ./...
+	GOOS=darwin GOARCH=arm64 go build -o bin/cross/ ./cmd/callgate
 
 .PHONY: bench
 bench: build ## compare callgate with no proxy and the cheapest one; draw what it costs
-	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/ ./bench ./bench/echo ./bench/floor
-	CGO_ENABLED=0 go build -tags profile -o bin/callgate-profile ./cmd/callgate
+	go build -C $(DEV) -o ../../bin/ ./bench ./bench/echo ./bench/floor
+	go build -tags profile -o bin/callgate-profile ./cmd/callgate
 	bin/bench -bin bin -plots docs/images $(BENCHFLAGS)
 	go test -run '^$$' -bench BenchmarkAround -benchmem ./proxy
 	go test -run '^$$' -bench 'Start|Watch' -benchtime 100x ./internal/guard
@@ -181,7 +185,7 @@ bench: build ## compare callgate with no proxy and the cheapest one; draw what i
 # Other MCP proxies are installed in the user's cache, in versions that internal/dev/bench/peers.go names.
 .PHONY: bench-peers
 bench-peers: build ## install other MCP proxies and compare callgate with them alone
-	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/ ./bench ./bench/echo
+	go build -C $(DEV) -o ../../bin/ ./bench ./bench/echo
 	bin/bench -bin bin -install -only peers $(BENCHFLAGS)
 
 # {REPOS}/{name}: the repositories of the development benchmark, fetched when they are not there; empty: that part
@@ -190,7 +194,7 @@ REPOS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/callgate/bench-repos
 
 .PHONY: bench-rag
 bench-rag: ## measure search: how well it finds, how fast, with how much memory
-	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/bench-rag ./ragbench
+	go build -C $(DEV) -o ../../bin/bench-rag ./ragbench
 	$(if $(REPOS),internal/dev/ragbench/fetch.sh '$(REPOS)')
 	bin/bench-rag -repos '$(REPOS)'
 
@@ -231,12 +235,12 @@ HOSTSFLAGS ?=
 
 .PHONY: hosts
 hosts: build ## run the LLM hosts that are installed through callgate, and print what was seen
-	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/hosts ./hosts
+	go build -C $(DEV) -o ../../bin/hosts ./hosts
 	bin/hosts $(HOSTSFLAGS)
 
 .PHONY: host-tools
 host-tools: build ## run the built-in tools of the LLM hosts that are installed, connected to callgate
-	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/hosts ./hosts
+	go build -C $(DEV) -o ../../bin/hosts ./hosts
 	bin/hosts tools $(HOSTSFLAGS)
 
 # The suites, the Inspector and the Node.js that they need come from npm, the reference server is that of the official Go SDK.
@@ -246,9 +250,9 @@ $(SUITES): testdata/conformance/package.json testdata/conformance/package-lock.j
 
 .PHONY: conformance
 conformance: build $(SUITES) $(NPM) ## run the official conformance suites, the MCP Inspector and three replicas
-	CGO_ENABLED=0 GOBIN="$(CURDIR)/bin" go install github.com/modelcontextprotocol/go-sdk/conformance/everything-{server,client}@v1.8.0
-	CGO_ENABLED=0 go build -o bin/extension-server ./internal/testserver/extension
-	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/conformance-run ./conformance
+	GOBIN="$(CURDIR)/bin" go install github.com/modelcontextprotocol/go-sdk/conformance/everything-{server,client}@v1.8.0
+	go build -o bin/extension-server ./internal/testserver/extension
+	go build -C $(DEV) -o ../../bin/conformance-run ./conformance
 	bin/conformance-run $(CONFORMANCEFLAGS)
 	CALLGATE_CONFORMANCE=1 $(TEST) -count=1 -run 'TestInspector|TestMatrixOfThree|TestSDKsOfThree|TestBalancers' ./internal/command
 

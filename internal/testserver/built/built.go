@@ -52,6 +52,7 @@ func build(folder string, names []string, command ...string) (err error) {
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	cmd := exec.Command("go", slices.Insert(command, 1, "-o", kept+string(filepath.Separator))...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build has it: compiled once for both
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", cmd, err, out)
 	}
