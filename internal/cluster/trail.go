@@ -25,6 +25,7 @@ type trail struct {
 	dir    string
 	sealer sealer
 	logs   map[string]*exported // by file
+	said   bool                 // that nothing leaves the stream
 	behind atomic.Int64         // when the oldest line was written that is not in the stream, in ns of Unix time; 0: none
 }
 
@@ -120,21 +121,26 @@ func (t *trail) subject(replica, log string) string {
 	return t.prefix(replica) + keyed(strings.TrimSuffix(log, ".jsonl"))
 }
 
-// stream finds the stream, or makes it.
-func (t *trail) stream(ctx context.Context) (jetstream.Stream, error) {
-	stream, err := t.c.js.Stream(ctx, t.name)
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, err
-	}
-	config := jetstream.StreamConfig{
-		Name: t.name, Description: "callgate, audit trail of worker " + t.c.o.Worker, Subjects: []string{"callgate.audit." + t.name + ".>"},
+// config is the stream's.
+func (t *trail) config() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: t.name, Description: "callgate, audit trail of worker " + t.c.o.Worker, Subjects: t.subjects(),
 		Storage: jetstream.FileStorage, Replicas: t.c.copies(), DenyDelete: true, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1,
 	}
-	if err == nil {
-		config.DenyPurge = stream.CachedInfo().Config.DenyPurge // with it, nothing is ever too old
-		return stream, fits(stream.CachedInfo(), config)
+}
+
+// stream finds the stream, or makes it.
+func (t *trail) stream(ctx context.Context) (jetstream.Stream, error) {
+	stream, err := t.current(ctx)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return t.c.create(ctx, t.config())
 	}
-	return t.c.create(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	config := t.config()
+	config.DenyPurge = stream.CachedInfo().Config.DenyPurge // with it, nothing is ever too old
+	return stream, fits(stream.CachedInfo(), config)
 }
 
 // export copies what is new.
@@ -212,6 +218,10 @@ func (t *trail) find(ctx context.Context, subject string, one *exported) error {
 	if err != nil {
 		return err
 	}
+	if stream.CachedInfo().Config.DenyPurge && !t.said {
+		t.said = true
+		t.c.log.Warn("cluster: nothing leaves the audit trail's stream", "stream", stream.CachedInfo().Config.Name, "error", ErrKept)
+	}
 	asking, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	m, err := stream.GetLastMsgForSubject(asking, subject)
@@ -265,7 +275,7 @@ type TrailLog struct {
 // have been verified themselves. What a log has beyond the stream is no break: it is on its way.
 func (c *Cluster) VerifyTrail(ctx context.Context, dir string) ([]TrailLog, error) {
 	t := c.trailOf(dir)
-	stream, err := c.js.Stream(ctx, t.name)
+	stream, err := t.current(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, errors.New("the cluster has no audit trail yet")
 	}

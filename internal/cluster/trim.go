@@ -40,7 +40,7 @@ func (t *trail) trim(ctx context.Context, taken Taken) error {
 	ctx, cancel := context.WithTimeout(ctx, trimWithin)
 	defer cancel()
 	stream, err := t.stream(ctx)
-	if err != nil || stream.CachedInfo().Config.DenyPurge { // an older callgate made it, and NATS never gives that up
+	if err != nil || stream.CachedInfo().Config.DenyPurge { // until it is renewed
 		return err
 	}
 	logs, err := audit.Logs(t.dir)

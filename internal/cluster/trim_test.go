@@ -3,7 +3,9 @@
 package cluster
 
 import (
+	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -220,5 +222,55 @@ func TestTooManyRecordsLeaveTheStream(t *testing.T) {
 	}
 	if len(a.breaks()) == 0 {
 		t.Error("somebody took out records, and nobody says so")
+	}
+}
+
+// TestRenew has replicas go on with a stream that an older callgate made, and renews it: the trail verifies, and what is
+// old leaves it. A renewal that was cut off goes on.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			all := open(t, n)
+			later := time.Duration(0)
+			o := all[0].o
+			o.TrailAge, o.now = 24*time.Hour, func() time.Time { return time.Now().Add(later) }
+			r := trimming(t, all[0], o)
+			config := r.config()
+			config.DenyPurge = true
+			if _, err := all[0].js.CreateStream(t.Context(), config); err != nil {
+				t.Fatal(err)
+			}
+			r.write()
+			held := r.left()
+			later = 48 * time.Hour
+			r.trim("an older callgate made it", held, held)
+
+			if n == 3 { // it was cut off after the old one gave up its subjects
+				config.Subjects = []string{"callgate.audit.renewed." + r.trail.name}
+				if _, err := all[0].js.UpdateStream(t.Context(), config); err != nil {
+					t.Fatal(err)
+				}
+				if err := r.export(t.Context()); err != nil { // nothing is new
+					t.Fatal(err)
+				}
+			}
+			messages, err := all[n-1].RenewTrail(t.Context())
+			if err != nil || messages != uint64(held) {
+				t.Fatalf("%d of %d messages, %v", messages, held, err)
+			}
+			if again, err := all[0].RenewTrail(t.Context()); err != nil || again != 0 {
+				t.Errorf("again: %d, %v", again, err)
+			}
+			if found := r.breaks(); len(found) > 0 || r.left() != held {
+				t.Errorf("%d of %d messages, broken: %v", r.left(), held, found)
+			}
+			r.write() // with what it knew of the old one
+			r.restart()
+			r.trim("renewed", 1, 1)
+			if _, err := all[0].js.Stream(t.Context(), r.trail.name); !errors.Is(err, jetstream.ErrStreamNotFound) {
+				t.Errorf("the old one: %v", err)
+			}
+		})
 	}
 }

@@ -31,7 +31,7 @@ as a replica. If NATS is embedded, run it on the machine of a replica.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().AddFlagSet(s.Shared)
-	cmd.AddCommand(newStatusCommand(s), newBackupCommand(s), newRestoreCommand(s), newResealCommand(s))
+	cmd.AddCommand(newStatusCommand(s), newBackupCommand(s), newRestoreCommand(s), newResealCommand(s), newRenewCommand(s))
 	return cmd
 }
 

@@ -1,0 +1,134 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrKept means that nothing can be taken out of the trail's stream, because an older callgate made it so.
+var ErrKept = errors.New("an older callgate made the stream of the audit trail so that it only grows: once every replica has this version, run callgate cluster renew")
+
+// names are those that the trail's stream may have: it changes the name when it is renewed.
+func (t *trail) names() []string { return []string{t.name, t.name + "-2"} }
+
+func (t *trail) subjects() []string { return []string{"callgate.audit." + t.name + ".>"} }
+
+// current finds the stream that takes records; or else one that should.
+func (t *trail) current(ctx context.Context) (found jetstream.Stream, err error) {
+	for _, name := range t.names() {
+		stream, err := t.c.js.Stream(ctx, name)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+		case err != nil:
+			return nil, err
+		case slices.Equal(stream.CachedInfo().Config.Subjects, t.subjects()):
+			return stream, nil
+		case found == nil:
+			found = stream
+		}
+	}
+	if found == nil {
+		return nil, jetstream.ErrStreamNotFound
+	}
+	return found, nil
+}
+
+// RenewTrail puts a stream that things can leave in the place of one that an older callgate made: the new one takes all
+// that the old one has, then the subjects, and the old one goes. Meanwhile replicas keep what they record on their disks.
+// What was begun and cut off goes on. It returns how many messages there are, 0 when there was nothing to do.
+func (c *Cluster) RenewTrail(ctx context.Context) (messages uint64, err error) {
+	for _, r := range c.Replicas() {
+		if r.Lives && r.Version != c.o.Version {
+			return 0, fmt.Errorf("replica %s runs version %s, which would not find the new stream: upgrade it first", r.Name, r.Version)
+		}
+	}
+	t := c.trailOf("")
+	var old, next jetstream.Stream
+	to := ""
+	for _, name := range t.names() {
+		stream, err := c.js.Stream(ctx, name)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			to = name
+		case err != nil:
+			return 0, err
+		case stream.CachedInfo().Config.DenyPurge:
+			old = stream
+		default:
+			next = stream
+		}
+	}
+	if old == nil {
+		return 0, nil
+	}
+	from, config := old.CachedInfo().Config, t.config()
+	if next == nil {
+		config.Name, config.Subjects, config.DenyDelete = to, nil, false
+		config.Sources = []*jetstream.StreamSource{{Name: from.Name}}
+		if next, err = c.create(ctx, config); err != nil {
+			return 0, err
+		}
+	}
+	if !slices.Equal(next.CachedInfo().Config.Subjects, t.subjects()) {
+		from.Subjects = []string{"callgate.audit.renewed." + t.name}
+		if old, err = c.js.UpdateStream(ctx, from); err != nil {
+			return 0, err
+		}
+		time.Sleep(writeWithin) // what was on its way to the old one is there, or came to nothing
+		if err := t.copied(ctx, old, next); err != nil {
+			return 0, fmt.Errorf("the new stream does not have all yet, and replicas keep their records meanwhile; run it again: %w", err)
+		}
+		config = t.config()
+		config.Name = next.CachedInfo().Config.Name
+		if config.Replicas = next.CachedInfo().Config.Replicas; config.Replicas == 0 {
+			config.Replicas = 1
+		}
+		if next, err = c.js.UpdateStream(ctx, config); err != nil {
+			return 0, err
+		}
+	}
+	if err := c.js.DeleteStream(ctx, from.Name); err != nil {
+		return 0, err
+	}
+	return next.CachedInfo().State.Msgs, nil
+}
+
+// copied waits until one stream has all that another has, which takes nothing any more.
+func (t *trail) copied(ctx context.Context, from, to jetstream.Stream) error {
+	for {
+		a, err := from.Info(ctx, jetstream.WithSubjectFilter(">"))
+		if err != nil {
+			return err
+		}
+		b, err := to.Info(ctx, jetstream.WithSubjectFilter(">"))
+		if err != nil {
+			return err
+		}
+		if a.State.Msgs == b.State.Msgs && maps.Equal(a.State.Subjects, b.State.Subjects) {
+			if a.State.Msgs == 0 {
+				return nil
+			}
+			last, err := from.GetMsg(ctx, a.State.LastSeq)
+			if err != nil {
+				return err
+			}
+			same, err := to.GetMsg(ctx, b.State.LastSeq)
+			if err == nil && (last.Subject != same.Subject || !bytes.Equal(last.Data, same.Data)) {
+				err = errors.New("the last messages differ")
+			}
+			return err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d messages: %w", b.State.Msgs, a.State.Msgs, ctx.Err())
+		}
+	}
+}
