@@ -24,6 +24,7 @@ type bucket struct {
 	memory  *memory
 	began   time.Time
 	trouble atomic.Pointer[error] // why the bucket is not followed
+	unfit   atomic.Pointer[error] // why an onlooker MUST NOT change it; nil or of nil when it may
 	silent  atomic.Bool           // the answer to a change was lost: others are not begun until a beat comes back
 
 	until atomic.Int64 // Fresh holds until then, in ns since began; 0 before the first beat came back
@@ -160,9 +161,16 @@ func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
 		if info.State.LastSeq < last && !b.c.o.Restores {
 			return nil, b.memory.lost(fmt.Sprintf("the bucket ends at change %d, and this replica has seen change %d", info.State.LastSeq, last))
 		}
-		if info.State.LastSeq >= last {
-			return stream, fits(info, b.config(b.c.copies()))
+		err := fits(info, b.config(b.c.copies()), "run callgate cluster backup, and restore --replace, which makes it anew")
+		switch {
+		case info.State.LastSeq < last, err != nil && b.c.o.Restores:
+		case b.c.o.onlooker: // it may read
+			b.unfit.Store(&err)
+			return stream, nil
+		default:
+			return stream, err
 		}
+		last = max(last, info.State.LastSeq)
 		if err := b.c.js.DeleteStream(ctx, "KV_"+b.name); err != nil {
 			return nil, err
 		}
@@ -490,6 +498,9 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 	}
 	if err := b.last(key).err; errors.Is(err, ErrNewer) {
 		return 0, err
+	}
+	if unfit := b.unfit.Load(); unfit != nil && *unfit != nil {
+		return 0, *unfit
 	}
 	if b.silent.Load() && !beats {
 		return 0, fmt.Errorf("%w: it did not confirm the last write", ErrAway)

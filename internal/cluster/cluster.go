@@ -46,7 +46,7 @@ type Options struct {
 	Version string // of callgate, for people
 	Logger  *slog.Logger
 
-	Restores bool // it makes a bucket that is gone, or was taken back, anew
+	Restores bool // it makes a bucket that is gone, was taken back or has other settings, anew
 
 	onlooker  bool   // it is not a replica, and changes nothing by itself
 	advertise string // embedded: where replicas that hear of this one look for it; "" is where it listens

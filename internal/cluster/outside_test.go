@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -223,4 +224,61 @@ func TestBackup(t *testing.T) {
 	if decision, err := after.Approvals().Claim("k2", "c"); err != nil || decision != nil {
 		t.Errorf("a decision came back, and could be taken twice: %s, %v", decision, err)
 	}
+}
+
+// TestOtherSettings has the bucket come with settings that lose things: no replica goes by it and no command changes it,
+// but a backup has all, and restore puts it into a bucket that is made anew.
+func TestOtherSettings(t *testing.T) {
+	t.Parallel()
+	o := Options{URL: Embedded, Name: "one", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t)}
+	start := func() *Cluster {
+		c, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	before := start()
+	waits.Until(t, "it hears from the cluster", func() bool { return before.Fresh() == nil })
+	if _, err := before.Document("rules").Replace(t.Context(), 0, []byte("{}"), "x"); err != nil {
+		t.Fatal(err)
+	}
+	config := before.bucket.config(1)
+	config.MaxAge = time.Hour
+	if _, err := before.js.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	before.Close()
+	after := start()
+	waits.Until(t, "it says so", func() bool { err := after.Fresh(); return err != nil && strings.Contains(err.Error(), "max age") })
+
+	look := func(restores bool) *Cluster {
+		o := o
+		o.Restores = restores
+		c, err := Look(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	reads := look(false)
+	var kept bytes.Buffer
+	if n, err := reads.Backup(&kept); err != nil || n != 1 {
+		t.Fatalf("%d keys, %v", n, err)
+	}
+	v, err := reads.Document("rules").Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reads.Document("rules").Replace(t.Context(), v.Revision, []byte("{ }"), "x"); err == nil || !strings.Contains(err.Error(), "backup") {
+		t.Errorf("it was changed: %v", err)
+	}
+	reads.Close()
+	restores := look(true)
+	if n, _, err := restores.Restore(t.Context(), &kept, true); err != nil || n != 1 {
+		t.Fatalf("%d keys, %v", n, err)
+	}
+	restores.Close()
+	waits.Until(t, "it goes by it again", func() bool { v, err := after.Document("rules").Now(); return err == nil && string(v.Text) == "{}" })
 }

@@ -29,9 +29,9 @@ func (c *Cluster) create(ctx context.Context, config jetstream.StreamConfig) (je
 	return stream, err
 }
 
-// fits says why the settings of an existing stream do not suit what is wanted: it would lose a freeze, or show old
-// decisions.
-func fits(info *jetstream.StreamInfo, want jetstream.StreamConfig) error {
+// fits says why the settings of an existing stream do not suit what is wanted, and what to do: it would lose a freeze, or
+// show old decisions.
+func fits(info *jetstream.StreamInfo, want jetstream.StreamConfig, do string) error {
 	is := info.Config
 	var wrong []string
 	check := func(name string, is, want any) {
@@ -64,5 +64,5 @@ func fits(info *jetstream.StreamInfo, want jetstream.StreamConfig) error {
 	if wrong == nil {
 		return nil
 	}
-	return fmt.Errorf("the stream %s was made with other settings: %s: change them with nats stream edit, or delete it and let callgate make it", is.Name, strings.Join(wrong, "; "))
+	return fmt.Errorf("the stream %s was made with other settings: %s: change them with nats stream edit, or %s", is.Name, strings.Join(wrong, "; "), do)
 }

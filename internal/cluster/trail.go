@@ -140,7 +140,7 @@ func (t *trail) stream(ctx context.Context) (jetstream.Stream, error) {
 	}
 	config := t.config()
 	config.DenyPurge = stream.CachedInfo().Config.DenyPurge // with it, nothing is ever too old
-	return stream, fits(stream.CachedInfo(), config)
+	return stream, fits(stream.CachedInfo(), config, "delete it and let callgate make it")
 }
 
 // export copies what is new.

@@ -51,21 +51,22 @@ func newRestoreCommand(s *config.Settings) *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Put back what backup wrote",
 		Long: `Restore adds what the cluster lacks from the file. With --replace, the rules, freezes and credentials in the file win, and
-a bucket that was deleted or rolled back is created again. Hosts have to repeat the calls of restored approvals.`,
+a bucket that was deleted, rolled back or has other settings than callgate gives it is created again. Hosts have to
+repeat the calls of restored approvals.`,
 		Example: `  callgate cluster restore gate.backup
   callgate cluster restore --replace gate.backup`,
 		Args: config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, one, err := look(cmd.Context(), s, replace)
-			if err != nil {
-				return err
-			}
-			defer one.Close()
 			file, err := os.Open(args[0])
 			if err != nil {
 				return err
 			}
 			defer file.Close()
+			c, one, err := look(cmd.Context(), s, replace)
+			if err != nil {
+				return err
+			}
+			defer one.Close()
 			var restored, kept int
 			err = app.Change(c, func() (string, error) {
 				restored, kept, err = one.Restore(cmd.Context(), file, replace)
