@@ -25,7 +25,7 @@ const (
 )
 
 // Letters are what options can do.
-const Letters = "xwrltdc!mpuUkgsfPXFvMLoDn"
+const Letters = "xwWrltdc!mpuUkgsfPXFvMLoDn"
 
 // Options is a list of options.
 type Options struct {

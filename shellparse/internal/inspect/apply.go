@@ -37,7 +37,7 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 		upload(a, h, c)
 	case 'D':
 		name, _, _ := strings.Cut(h.Value.Text, "=")
-		if !h.Value.Known || !harmlessProperty(name) {
+		if !h.Value.Known || !harmlessProperty(name) || leadsOut(a, c, h.Value) {
 			c.EffectOf("option "+h.Name+name, h)
 		}
 	case 'k':
@@ -78,6 +78,11 @@ func applyFile(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 			c.EffectOf("option "+h.Name, h)
 		}
 		a.Writes(c, h.Value)
+	case 'W':
+		if i := strings.IndexAny(h.Value.Text, ":="); !h.Value.Known || i >= 0 {
+			file, _, _ := strings.Cut(h.Value.Text[i+1:], ",")
+			a.Writes(c, word.Word{Text: file, Known: h.Value.Known})
+		}
 	case 'r':
 		a.Reads(c, h.Value)
 	case 'l':

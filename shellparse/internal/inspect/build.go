@@ -10,8 +10,11 @@ import (
 )
 
 // inspectCompiler notes options that come from a file, and agents that are loaded.
-func inspectCompiler(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+func inspectCompiler(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
+		if passed, ok := strings.CutPrefix(w.Text, "-Wl,"); ok && (linkerLoads.MatchString(passed) || leadsOut(a, c, word.Lit(passed))) {
+			c.EffectAt("option "+w.Text, w)
+		}
 		if word.HasPrefix(w.Text, "@", "-javaagent", "-agentpath", "-agentlib", "-Xbootclasspath", "-XX:On", "-XX:Flags",
 			"-XX:VMOptionsFile", "-Xplugin", "-J", "-Xrunjdwp", "--patch-module") {
 			c.EffectAt("option "+w.Text, w)
@@ -19,11 +22,14 @@ func inspectCompiler(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
+// linkerLoads are words for the linker with which it loads code, reads more words from a file, or writes another file.
+var linkerLoads = lazyregexp.New(`(?:^|,)(?:@|-{1,2}(?:plugin|load-pass-plugin|lto_library|output)|-o)`)
+
 // inspectMaven notes goals that start programs.
 func inspectMaven(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
 		if strings.Contains(w.Text, "exec") && strings.Contains(w.Text, ":") || strings.Contains(w.Text, "antrun") ||
-			word.HasPrefix(w.Text, "deploy", "release") {
+			word.HasPrefix(w.Text, "deploy", "release") || strings.HasSuffix(w.Text, ":get") {
 			c.EffectAt("goal "+w.Text, w)
 		}
 	}
@@ -75,7 +81,7 @@ func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		}
 		name, val, ok := strings.Cut(text, "=")
 		switch {
-		case ok && (strings.ContainsAny(name, "!:?+$") || strings.ContainsAny(val, "$`")):
+		case ok && (strings.ContainsAny(name, "!:?+$") || strings.ContainsAny(val, "$`;|&<>\n")), ok && leadsOut(a, c, word.Lit(val)):
 			c.EffectAt("variable "+w.Text, w)
 		case ok:
 			if e := a.Words.EnvEffect(name, word.Word{Text: val, Known: w.Known}); e != "" || strings.HasSuffix(name, "FLAGS") {
@@ -147,8 +153,12 @@ func inspectCargo(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if start < 0 {
 		return
 	}
+	reads := []string{"--logfile", "-C"}
+	if c.Argv[1].Text == "clippy" { // the compiler gets them
+		reads = append(reads, "--codegen", "--extern", "-L", "-Z", "--emit", "--out-dir", "--sysroot", "-o")
+	}
 	for _, w := range c.Argv[start+1:] {
-		if w.Known && (strings.HasPrefix(w.Text, "--logfile") || strings.HasPrefix(w.Text, "-C") || strings.HasPrefix(w.Text, "-Clinker")) {
+		if w.Known && word.HasPrefix(w.Text, reads...) {
 			c.EffectAt("option "+w.Text, w)
 		}
 	}

@@ -118,7 +118,7 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		}
 	}
 	effect := a.Words.EnvEffect(name, v)
-	if prefix && as.Array == nil && !as.Append && v.Known && v.Text != "" && a.Words.Tables.EnvWrites(name) {
+	if effect != "" && prefix && as.Array == nil && !as.Append && v.Known && v.Text != "" && a.Words.Tables.EnvWrites(name) {
 		a.Writes(c, v)
 		effect = ""
 	}
