@@ -108,12 +108,22 @@ func (d *Door) Origin(host string) string {
 	return "http://" + host
 }
 
-// Close ends what came in by the door.
+// close ends what came in by the door. Requests that it has in hand are answered.
 func (d *Door) close() error {
 	d.stop()
-	err := d.HTTP.Close()
+	err := endServer(d.HTTP)
 	<-d.served
 	return err
+}
+
+// endServer ends a server, and gives the requests that it has in hand a second to be answered.
+func endServer(server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if server.Shutdown(ctx) == nil {
+		return nil
+	}
+	return server.Close()
 }
 
 // leaveDoor closes the door and takes its announcement away.

@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"net"
-	"time"
 )
 
 // Peer is another replica of the cluster, or a tenant of this process, as this one reaches it. All of it is required.
@@ -50,9 +49,5 @@ func (h *Hub) ServeReplicas(listener net.Listener) {
 	defer stop()
 	server := m.server(ctx)
 	_ = server.Serve(listener) // ends with the listener
-	ending, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if server.Shutdown(ending) != nil {
-		server.Close()
-	}
+	_ = endServer(server)
 }
