@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"io"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -33,6 +34,13 @@ func NewConsole(in io.Reader, out io.Writer, size func() (width, height int, err
 	c.editor.History = forgetful{}
 	go c.read()
 	return c
+}
+
+// Rest sets how long the keyboard rests before keys count, instead of the default.
+func (c *Console) Rest(d time.Duration) {
+	c.keyboard.mu.Lock()
+	defer c.keyboard.mu.Unlock()
+	c.keyboard.rest = d
 }
 
 // read passes lines on until the input ends or Ctrl-C or Ctrl-D is pressed.

@@ -23,6 +23,7 @@ type keyboard struct {
 	chunks  chan []byte
 	arm     chan struct{} // a turn began and the editor is to be emptied
 	pending []byte        // of Read alone
+	rest    time.Duration // quietTime; tests shorten it
 
 	mu     sync.Mutex
 	turn   int
@@ -33,7 +34,7 @@ type keyboard struct {
 
 // newKeyboard reads keys from in. Its goroutine ends when in does.
 func newKeyboard(in io.Reader) *keyboard {
-	k := &keyboard{chunks: make(chan []byte), arm: make(chan struct{}, 1)}
+	k := &keyboard{rest: quietTime, chunks: make(chan []byte), arm: make(chan struct{}, 1)}
 	go func() {
 		defer close(k.chunks)
 		for {
@@ -95,7 +96,7 @@ func (k *keyboard) counted(keys []byte) []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
-	if k.muted && now.Sub(k.last) < quietTime {
+	if k.muted && now.Sub(k.last) < k.rest {
 		k.last = now
 		if bytes.IndexByte(keys, ctrlC) >= 0 {
 			return []byte{ctrlC}
