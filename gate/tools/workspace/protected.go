@@ -28,16 +28,18 @@ var protectedPlaces = []protected{
 		roaming/code/user/ roaming/code+-+insiders/user/ roaming/vscodium/user/ roaming/cursor/user/ roaming/windsurf/user/
 		application+support/code/user/ application+support/code+-+insiders/user/ application+support/vscodium/user/
 		application+support/cursor/user/ application+support/windsurf/user/ roaming/claude/ application+support/claude/
+		.junie/ .augment/ .trae/ .kilocode/ .openhands/ .fleet/ .helix/ .gitpod.yml .idx/
 		.crush.json crush.json .goose/ .config/goose/ callgate.yaml callgate.yml callgate.json .callgate/`},
 	{"agent-file", "instructions that agents follow", `
 		claude.md claude.local.md agents.md agent.md gemini.md qwen.md .cursorrules .windsurfrules .clinerules .roorules
 		.goosehints .github/copilot-instructions.md .github/instructions/ .github/prompts/ .github/agents/ .github/chatmodes/
-		skill.md .agents/`},
+		skill.md .agents/ .roomodes .kilocodemodes .augment-guidelines .openhands_instructions warp.md crush.md`},
 	{"start-up-file", "a file that shells or other programs run when they start", `
 		.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
 		.kshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xsession .xprofile .xsessionrc .envrc .pam_environment
 		.config/fish/ config.fish .config/nushell/ profile.ps1 microsoft.powershell_profile.ps1
-		.vimrc .gvimrc .exrc .vim/ .config/nvim/ .emacs .emacs.d/ .gdbinit .lldbinit .pythonrc .irbrc .rprofile
+		.vimrc .gvimrc .exrc .nvimrc .nvim.lua .lvimrc .local.vimrc .vim/ .config/nvim/ .dir-locals.el .dir-locals-2.el .emacs .emacs.d/
+		.gdbinit .lldbinit .pythonrc .irbrc .rprofile
 		.npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pdbrc sitecustomize.py usercustomize.py
 		site-packages/ dist-packages/ .ipython/ .jupyter/ .pryrc .ghci .iex.exs .psqlrc .sqliterc .my.cnf .octaverc .julia/config/
 		.cargo/config .cargo/config.toml .gradle/init.gradle .gradle/init.gradle.kts .gradle/init.d/ ~/.gradle/gradle.properties
