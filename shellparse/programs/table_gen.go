@@ -968,12 +968,12 @@ var acts139 = []Act{
 }
 
 var options140 = Options{List: []Option{
-	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
-	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
-	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fpass-plugin", "-fpass-plugin", 1, 120}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120},
-	{"-imacros", "-imacros", 1, 114}, {"-include", "-include", 1, 114}, {"-iquote", "-iquote", 1, 0}, {"-isystem", "-isystem", 1, 0}, {"-l", "-l", 1, 0}, {"-ld-path", "-ld-path", 1, 120}, {"-load", "-load", 1, 120}, {"-march", "-march", 1, 0},
-	{"-o", "-o", 1, 119}, {"-plugin", "-plugin", 1, 120}, {"-print-prog-name", "-print-prog-name", 1, 0}, {"-rpath", "-rpath", 1, 0}, {"-save-temps", "-save-temps", 2, 0}, {"-specs", "-specs", 1, 120}, {"-std", "-std", 1, 0}, {"-target", "-target", 1, 0},
-	{"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
+	{"--config", "--config", 1, 120}, {"--config-system-dir", "--config-system-dir", 1, 120}, {"--config-user-dir", "--config-system-dir", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0},
+	{"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0}, {"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120},
+	{"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0}, {"-config", "--config", 1, 120}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fpass-plugin", "-fpass-plugin", 1, 120},
+	{"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114}, {"-include", "-include", 1, 114}, {"-iquote", "-iquote", 1, 0}, {"-isystem", "-isystem", 1, 0},
+	{"-ivfsoverlay", "-vfsoverlay", 1, 114}, {"-l", "-l", 1, 0}, {"-ld-path", "-ld-path", 1, 120}, {"-load", "-load", 1, 120}, {"-march", "-march", 1, 0}, {"-o", "-o", 1, 119}, {"-plugin", "-plugin", 1, 120}, {"-print-prog-name", "-print-prog-name", 1, 0},
+	{"-rpath", "-rpath", 1, 0}, {"-save-temps", "-save-temps", 2, 0}, {"-specs", "-specs", 1, 120}, {"-std", "-std", 1, 0}, {"-target", "-target", 1, 0}, {"-vfsoverlay", "-vfsoverlay", 1, 114}, {"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row141 = Row{Options: &options140, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
@@ -1874,7 +1874,7 @@ var acts330 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var worse331 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse331 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
 
 var options332 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},

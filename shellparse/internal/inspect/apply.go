@@ -61,7 +61,8 @@ func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 		method := strings.ToUpper(v.Text)
 		return !v.Known || method != "GET" && method != "HEAD"
 	case 'o':
-		return h.Has && (!v.Known || v.Text == "-" || leadsOut(a, c, v))
+		fetched := h.Opt != word.Unlisted && strings.Contains(v.Text, "://")
+		return h.Has && (!v.Known || v.Text == "-" || fetched || leadsOut(a, c, v))
 	case 'v':
 		return a.Words.EnvEffect(strings.SplitN(v.Text, "=", 2)[0], v) != "" || !v.Known
 	case 'g':

@@ -246,7 +246,7 @@ func leadsOut(a *walk.Walker, c *walk.Call, w word.Word) bool {
 	if !w.Known {
 		text = w.Head
 	}
-	if strings.Contains(text, "://") {
+	if text = strings.TrimPrefix(text, "file://"); strings.Contains(text, "://") {
 		return false // an address is no path
 	}
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(":=,;", r) }) {
