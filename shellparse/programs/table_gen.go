@@ -1874,7 +1874,7 @@ var acts330 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var worse331 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse331 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
 
 var options332 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
