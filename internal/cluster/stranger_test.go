@@ -600,9 +600,10 @@ func TestLostClaimEnds(t *testing.T) {
 		if err != nil || (decision == nil) != arrived {
 			t.Errorf("arrived %t: %s, %v", arrived, decision, err)
 		}
-		if _, v, err = c.bucket.read(t.Context(), at); err != nil || json.Unmarshal(v.body, &e) != nil || arrived && e.State != stateDone {
-			t.Errorf("arrived %t: it is %s, %v", arrived, e.State, err)
-		}
+		waits.Until(t, "it is done", func() bool { // the write is not what was waited for
+			_, v, err := c.bucket.read(t.Context(), at)
+			return err == nil && json.Unmarshal(v.body, &e) == nil && (e.State == stateDone) == arrived
+		})
 	}
 }
 
