@@ -242,20 +242,26 @@ func elsewhere(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 
 // leadsOut says that a word names a place that is not below the start, as a whole or as a part: file:/srv/x, a=../b.
 func leadsOut(a *walk.Walker, c *walk.Call, w word.Word) bool {
-	text := w.Text
-	if !w.Known {
-		text = w.Head
+	texts := []string{w.Text}
+	switch {
+	case w.Known:
+	case len(w.Globs) > 0:
+		texts = w.Globs
+	default:
+		texts = []string{w.Head}
 	}
-	if text = strings.TrimPrefix(text, "file://"); strings.Contains(text, "://") {
-		return false // an address is no path
-	}
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(":=,;", r) }) {
-		named := word.HasPrefix(part, "/", "~") || slices.Contains(strings.Split(part, "/"), "..")
-		if named && !word.HasPrefix(part, "/dev/null", "/dev/std") && a.Outside(word.JoinDirs(c.Sc.Dirs, part)) {
-			return true
+	return slices.ContainsFunc(texts, func(text string) bool {
+		if text = strings.TrimPrefix(text, "file://"); strings.Contains(text, "://") {
+			return false // an address is no path
 		}
-	}
-	return false
+		for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(":=,;", r) }) {
+			named := word.HasPrefix(part, "/", "~") || slices.Contains(strings.Split(part, "/"), "..")
+			if named && !word.HasPrefix(part, "/dev/null", "/dev/std") && a.Outside(word.JoinDirs(c.Sc.Dirs, part)) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // operands notes the files that the operands of a program name.

@@ -46,6 +46,19 @@ func Found(words []Word, printed bool) []string {
 // startsOf returns the patterns of where find starts, none when that can be anywhere, and its expression.
 func startsOf(words []Word) (starts []string, tests []Word) {
 	i := 0
+options: // they stand before the starting points
+	for i < len(words) && words[i].Known {
+		switch option := words[i].Text; {
+		case option == "-P", strings.HasPrefix(option, "-O"):
+			i++
+		case option == "-D":
+			i = min(i+2, len(words))
+		case len(option) > 1 && strings.Trim(option, "-HLPEXdsxf") == "":
+			return nil, words[i:] // it follows links, or is one of BSD's
+		default:
+			break options
+		}
+	}
 	for ; i < len(words); i++ {
 		w := words[i]
 		if w.Known && (strings.HasPrefix(w.Text, "-") || w.Text == "(" || w.Text == "!" || w.Text == ",") {
@@ -72,7 +85,10 @@ func startsOf(words []Word) (starts []string, tests []Word) {
 // Folders returns the patterns of the folders in which find runs an action -execdir behind these words, none when it can
 // be any.
 func Folders(words []Word) (list []string) {
-	starts, _ := startsOf(words)
+	starts, tests := startsOf(words)
+	if slices.ContainsFunc(tests, func(w Word) bool { return w.Text == "-follow" }) {
+		return nil
+	}
 	for _, s := range starts {
 		list = append(list, path.Dir(s), s+"/**")
 	}

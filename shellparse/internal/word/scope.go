@@ -65,6 +65,7 @@ func (sc *Scope) Stray() { sc.Lost, sc.Within, sc.Anywhere = true, nil, true }
 func (sc *Scope) EnterAny(globs []string) {
 	if len(globs) == 0 {
 		sc.Stray()
+		return
 	}
 	var within []string
 	for _, g := range globs {
