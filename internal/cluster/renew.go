@@ -43,7 +43,7 @@ func (t *trail) current(ctx context.Context) (found jetstream.Stream, err error)
 // RenewTrail puts a stream that things can leave in the place of one that an older callgate made: the new one takes all
 // that the old one has, then the subjects, and the old one goes. Meanwhile replicas keep what they record on their disks.
 // What was begun and cut off goes on. It returns how many messages there are, 0 when there was nothing to do.
-func (c *Cluster) RenewTrail(ctx context.Context) (messages uint64, err error) {
+func RenewTrail(ctx context.Context, c *Cluster) (messages uint64, err error) {
 	for _, r := range c.Replicas() {
 		if r.Lives && r.Version != c.o.Version {
 			return 0, fmt.Errorf("replica %s runs version %s, which would not find the new stream: upgrade it first", r.Name, r.Version)

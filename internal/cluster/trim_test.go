@@ -255,11 +255,11 @@ func TestRenew(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			messages, err := all[n-1].RenewTrail(t.Context())
+			messages, err := RenewTrail(t.Context(), all[n-1])
 			if err != nil || messages != uint64(held) {
 				t.Fatalf("%d of %d messages, %v", messages, held, err)
 			}
-			if again, err := all[0].RenewTrail(t.Context()); err != nil || again != 0 {
+			if again, err := RenewTrail(t.Context(), all[0]); err != nil || again != 0 {
 				t.Errorf("again: %d, %v", again, err)
 			}
 			if found := r.breaks(); len(found) > 0 || r.left() != held {

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/internal/app"
+	"callgate/internal/cluster"
 	"callgate/internal/config"
 )
 
@@ -26,7 +27,7 @@ replicas keep new records on their own disks. Upgrade every replica first. If re
 			defer one.Close()
 			var messages uint64
 			err = app.Change(c, func() (string, error) {
-				if messages, err = one.RenewTrail(cmd.Context()); messages == 0 {
+				if messages, err = cluster.RenewTrail(cmd.Context(), one); messages == 0 {
 					return "", err
 				}
 				return fmt.Sprintf("Cluster: made the stream of the audit trail anew, with %d messages.", messages), err

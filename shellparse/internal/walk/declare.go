@@ -57,7 +57,7 @@ func (d *declaration) word(as *syntax.Assign) word.Word {
 	switch {
 	case as.Naked && as.Name == nil:
 		// An option, or a name that is not certain.
-		a.nested(as.Value, sc)
+		nested(a, as.Value, sc)
 		w := a.Words.Value(as.Value, sc)
 		switch {
 		case !w.Known:

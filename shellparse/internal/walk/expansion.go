@@ -93,7 +93,7 @@ type expansion struct {
 }
 
 // nested walks what a word runs before its value is known.
-func (a *Walker) nested(w *syntax.Word, sc *word.Scope) { expansion{a, sc}.word(w) }
+func nested(a *Walker, w *syntax.Word, sc *word.Scope) { expansion{a, sc}.word(w) }
 
 func (x expansion) word(w *syntax.Word) {
 	if w != nil {

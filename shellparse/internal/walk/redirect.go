@@ -68,7 +68,7 @@ var closing = lazyregexp.New(`[0-9]*[<>]&[ \t]*-`)
 // open reads a list of redirections: what they open, and what becomes the standard input.
 func (r *redirs) open(a *Walker, list []*syntax.Redirect, sc *word.Scope) {
 	for _, rd := range list {
-		a.nested(rd.Word, sc)
+		nested(a, rd.Word, sc)
 		r.variable(a, rd, sc)
 		switch rd.Op {
 		case syntax.Hdoc, syntax.DashHdoc:

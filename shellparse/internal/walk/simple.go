@@ -15,7 +15,7 @@ import (
 func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.Stmt, sc *word.Scope) {
 	for _, w := range ce.Args {
 		if len(w.Parts) != 1 || !word.IsLit(w.Parts[0]) || a.Words.Dialect == script.Zsh {
-			a.nested(w, sc)
+			nested(a, w, sc)
 		}
 	}
 	both := a.frames.take()
@@ -27,7 +27,7 @@ func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.
 	reads := len(ce.Args) > 0 && ce.Args[0].Lit() == "read"
 	for _, as := range ce.Assigns {
 		if reads && as.Name != nil && as.Name.Value == "IFS" {
-			a.nested(as.Value, sc) // only read splits by it
+			nested(a, as.Value, sc) // only read splits by it
 			continue
 		}
 		a.assign(as, c, len(ce.Args) > 0, sc)
@@ -94,7 +94,7 @@ func (a *Walker) elements(name string, array *syntax.ArrayExpr, sc *word.Scope) 
 		if e.Index != nil {
 			expansion{a, sc}.subscript(name, e.Index)
 		}
-		a.nested(e.Value, sc)
+		nested(a, e.Value, sc)
 		a.Shell.Gives(name, a.Words.Value(e.Value, sc))
 	}
 }
@@ -112,7 +112,7 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 	if as.Array != nil {
 		a.elements(name, as.Array, sc)
 	} else {
-		a.nested(as.Value, sc)
+		nested(a, as.Value, sc)
 		if v = a.Words.Value(as.Value, sc); !v.Known {
 			a.Shell.Copies(name, v.Text)
 		}

@@ -40,19 +40,19 @@ func (a *Walker) branch(list []*syntax.Stmt, sc *word.Scope) {
 
 // loop walks a body that runs several times.
 func (a *Walker) loop(list []*syntax.Stmt, sc *word.Scope) {
-	if a.changesDir(list) {
+	if changesDir(a.Shell, list) {
 		sc.Lose()
 	}
 	a.branch(list, sc)
 }
 
 // changesDir says that a body may change the directory, so that its next run begins elsewhere.
-func (a *Walker) changesDir(list []*syntax.Stmt) bool {
-	return a.calls(list, "cd", "pushd", "popd")
+func changesDir(sh *word.Shell, list []*syntax.Stmt) bool {
+	return calls(sh, list, "cd", "pushd", "popd")
 }
 
 // calls says that a body may call one of some builtins in its own shell: by name, or by what runs a text or a function.
-func (a *Walker) calls(list []*syntax.Stmt, names ...string) bool {
+func calls(sh *word.Shell, list []*syntax.Stmt, names ...string) bool {
 	found := false
 	for _, st := range list {
 		syntax.Walk(st, func(n syntax.Node) bool {
@@ -62,7 +62,7 @@ func (a *Walker) calls(list []*syntax.Stmt, names ...string) bool {
 			case *syntax.CallExpr:
 				if len(n.Args) > 0 {
 					name, known := word.Unquoted(n.Args[0])
-					found = found || !known || slices.Contains(names, name) || a.Shell.Defines(name)
+					found = found || !known || slices.Contains(names, name) || sh.Defines(name)
 					switch name {
 					case "eval", "command", "builtin", "source", ".", "trap":
 						found = true
@@ -106,10 +106,10 @@ func (a *Walker) stmt(st *syntax.Stmt, sc *word.Scope) {
 }
 
 func (a *Walker) caseClause(cmd *syntax.CaseClause, sc *word.Scope) {
-	a.nested(cmd.Word, sc)
+	nested(a, cmd.Word, sc)
 	for _, item := range cmd.Items {
 		for _, p := range item.Patterns {
-			a.nested(p, sc)
+			nested(a, p, sc)
 		}
 		a.branch(item.Stmts, sc)
 	}
@@ -207,7 +207,7 @@ func (a *Walker) ifClause(cmd *syntax.IfClause, sc *word.Scope) {
 // whileClause walks a while or until loop. What one that reads a list of files holds in its variable is known.
 func (a *Walker) whileClause(cmd *syntax.WhileClause, sc *word.Scope) {
 	name, item := a.Words.Line(cmd, sc)
-	if name == "" || a.calls(cmd.Do, "exec") { // it may give the loop another input
+	if name == "" || calls(a.Shell, cmd.Do, "exec") { // it may give the loop another input
 		a.loop(slices.Concat(cmd.Cond, cmd.Do), sc)
 		return
 	}
@@ -222,7 +222,7 @@ func (a *Walker) forClause(cmd *syntax.ForClause, sc *word.Scope) {
 	case *syntax.WordIter:
 		var items []word.Word
 		for _, w := range l.Items {
-			a.nested(w, sc)
+			nested(a, w, sc)
 			items = a.Words.Fields(items, w, sc)
 			a.Shell.Copies(l.Name.Value, sc.Text(w))
 		}
@@ -250,7 +250,7 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	child := *sc
 	child.Sure = false
 	child.Input = &word.Input{Kind: word.InputPipe} // whatever its callers give it
-	if len(sc.Dirs) != 1 || a.changesDir([]*syntax.Stmt{cmd.Body}) || strings.Contains(sc.Src, "cd ") {
+	if len(sc.Dirs) != 1 || changesDir(a.Shell, []*syntax.Stmt{cmd.Body}) || strings.Contains(sc.Src, "cd ") {
 		child.Lose()
 	}
 	a.Shell.Within(func() { a.stmt(cmd.Body, &child) })
