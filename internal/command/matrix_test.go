@@ -71,7 +71,7 @@ func TestMatrixOfThree(t *testing.T) {
 // servedByThree starts three replicas with that configuration, and rules that allow everything.
 func servedByThree(t *testing.T, config string) *served {
 	t.Helper()
-	team := teamOf(t, 3, t.TempDir(), allowAll, config)
+	team := teamOf(t, 3, t.TempDir(), allowAll, config, "--cluster-lease", "1m") // none is lost here, and a busy machine is slow to hear
 	team.startAll()
 	first := team.members[0]
 	for _, m := range team.members[1:] {
