@@ -80,7 +80,7 @@ func TestTraces(t *testing.T) {
 	if err := tracer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	named := got.Named()
+	named := got.Named(trace)
 	call := named["tools/call s_do"]
 	if call.ID == "" || named["decide"].Parent != call.ID || named["tools/call do"].Parent != call.ID {
 		t.Fatalf("the spans are %+v", named)
@@ -147,7 +147,7 @@ func TestTracesOfOtherMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	named := got.Named()
+	named := got.Named("")
 	for _, name := range []string{"resources/read", "prompts/get s_p", "prompts/get p", "sampling/createMessage"} {
 		span, ok := named[name]
 		if !ok {

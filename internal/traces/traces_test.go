@@ -59,7 +59,7 @@ func TestCall(t *testing.T) {
 	if err := traces.Close(); err != nil {
 		t.Fatal(err)
 	}
-	named := got.Named()
+	named := got.Named("")
 	call, decide, client := named["tools/call s_do"], named["decide"], named["tools/call do"]
 	if len(named) != 3 || call.Trace != trace || call.Parent != parent || call.State != "a=1,b@c=2" || call.Kind != spans.Server ||
 		decide.Trace != trace || decide.Parent != call.ID || client.Parent != call.ID || client.Kind != spans.Client || client.ID == decide.ID {
@@ -144,7 +144,7 @@ func TestSampling(t *testing.T) {
 		if err := traces.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if n, ends := len(got.Named()), strings.HasSuffix(onward["traceparent"], "-01"); n != map[bool]int{true: 3}[c.recorded] || ends != c.recorded {
+		if n, ends := len(got.Named("")), strings.HasSuffix(onward["traceparent"], "-01"); n != map[bool]int{true: 3}[c.recorded] || ends != c.recorded {
 			t.Errorf("%s %s %s: %d spans, %v", c.sampler, c.arg, c.carried, n, onward)
 		}
 	}
@@ -158,7 +158,7 @@ func TestBounds(t *testing.T) {
 	if err := traces.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if a := got.Named()["töols/call t"].Attributes; len(a) != 2 || a["mcp.method.name"] != "töols" || a["mcp.session.id"] != "12345" {
+	if a := got.Named("")["töols/call t"].Attributes; len(a) != 2 || a["mcp.method.name"] != "töols" || a["mcp.session.id"] != "12345" {
 		t.Errorf("%v", a)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -31,15 +30,21 @@ const (
 // Collector takes spans over HTTP.
 type Collector struct {
 	mu    sync.Mutex
-	spans map[string]Span
+	spans []Span
 	raw   strings.Builder
 }
 
-// Named returns the spans that arrived by name: of two of one name, the last.
-func (c *Collector) Named() map[string]Span {
+// Named returns the spans of a trace that arrived, or those of all traces for "", by name: of two of one name, the last.
+func (c *Collector) Named(trace string) map[string]Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return maps.Clone(c.spans)
+	named := map[string]Span{}
+	for _, s := range c.spans {
+		if trace == "" || s.Trace == trace {
+			named[s.Name] = s
+		}
+	}
+	return named
 }
 
 // Raw is all that arrived.
@@ -63,12 +68,7 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.raw.Write(body)
-	if c.spans == nil {
-		c.spans = map[string]Span{}
-	}
-	for _, s := range list {
-		c.spans[s.Name] = s
-	}
+	c.spans = append(c.spans, list...)
 }
 
 // Read reads an ExportTraceServiceRequest.
