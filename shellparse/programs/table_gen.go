@@ -2649,19 +2649,32 @@ var options507 = Options{List: []Option{
 var row508 = Row{Options: &options507, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options509 = Options{List: []Option{
+	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row510 = Row{Options: &options509, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var options511 = Options{List: []Option{
+	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
+	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options513 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row510 = Row{Options: &options509, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row514 = Row{Options: &options513, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options511 = Options{List: []Option{
+var options515 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row516 = Row{Options: &options515, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options513 = Options{List: []Option{
+var options517 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2669,34 +2682,34 @@ var options513 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row518 = Row{Options: &options517, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse515 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse519 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options516 = Options{List: []Option{
+var options520 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row521 = Row{Options: &options520, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options518 = Options{List: []Option{
+var options522 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row519 = Row{Options: &options518, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row523 = Row{Options: &options522, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse520 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse524 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options521 = Options{List: []Option{
+var options525 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row522 = Row{Options: &options521, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse523 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse527 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options524 = Options{List: []Option{
+var options528 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2710,17 +2723,17 @@ var options524 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row525 = Row{Options: &options524, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options526 = Options{List: []Option{
+var options530 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row527 = Row{Options: &options526, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row531 = Row{Options: &options530, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row528 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row532 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options529 = Options{List: []Option{
+var options533 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0},
@@ -2729,9 +2742,9 @@ var options529 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row534 = Row{Options: &options533, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options531 = Options{List: []Option{
+var options535 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2739,79 +2752,79 @@ var options531 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse533 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse537 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row534 = Row{Options: &options524, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
-
-var options535 = Options{List: []Option{
-	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row536 = Row{Options: &options535, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
-
-var options537 = Options{List: []Option{
-	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
-var row538 = Row{Options: &options537, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row538 = Row{Options: &options528, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
 var options539 = Options{List: []Option{
-	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
+	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row540 = Row{Options: &options539, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
 var options541 = Options{List: []Option{
+	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row542 = Row{Options: &options541, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var options543 = Options{List: []Option{
+	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row544 = Row{Options: &options543, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var options545 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row542 = Row{Options: &options541, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options543 = Options{List: []Option{
+var options547 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row544 = Row{Options: &options543, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row548 = Row{Options: &options547, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse545 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse549 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options546 = Options{List: []Option{
+var options550 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 111}, {"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119},
 	{"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119},
 	{"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row547 = Row{Options: &options546, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row551 = Row{Options: &options550, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper548 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper552 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options549 = Options{List: []Option{
+var options553 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row550 = Row{Options: &options549, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options551 = Options{List: []Option{
+var options555 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row552 = Row{Options: &options551, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options553 = Options{List: []Option{
+var options557 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row554 = Row{Options: &options553, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row558 = Row{Options: &options557, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts555 = []Act{
+var acts559 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -2834,25 +2847,25 @@ var acts555 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options556 = Options{List: []Option{
+var options560 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row557 = Row{Options: &options556, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row561 = Row{Options: &options560, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options558 = Options{List: []Option{
+var options562 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row559 = Row{Options: &options558, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row563 = Row{Options: &options562, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts560 = []Act{
+var acts564 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts561 = []Act{
+var acts565 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -2862,28 +2875,28 @@ var acts561 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options562 = Options{List: []Option{
+var options566 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row563 = Row{Options: &options562, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row567 = Row{Options: &options566, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options564 = Options{List: []Option{
+var options568 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper565 = Wrapper{Options: &options564, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper569 = Wrapper{Options: &options568, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options566 = Options{List: []Option{
+var options570 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row567 = Row{Options: &options566, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts568 = []Act{
+var acts572 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -2902,16 +2915,16 @@ var acts568 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row569 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row573 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options570 = Options{List: []Option{
+var options574 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row575 = Row{Options: &options574, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts572 = []Act{
+var acts576 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2940,65 +2953,65 @@ var acts572 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options573 = Options{List: []Option{
+var options577 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper574 = Wrapper{Options: &options573, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper578 = Wrapper{Options: &options577, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options575 = Options{List: []Option{
+var options579 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row576 = Row{Options: &options575, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row580 = Row{Options: &options579, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options577 = Options{List: []Option{
+var options581 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row578 = Row{Options: &options577, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row582 = Row{Options: &options581, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options579 = Options{List: []Option{
+var options583 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language580 = Language{Options: &options579, Python: false}
+var language584 = Language{Options: &options583, Python: false}
 
-var worse581 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse585 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts582 = []Act{
+var acts586 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options583 = Options{List: []Option{
+var options587 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row584 = Row{Options: &options583, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row588 = Row{Options: &options587, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse585 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse589 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts586 = []Act{
+var acts590 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options587 = Options{List: []Option{
+var options591 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row588 = Row{Options: &options587, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row592 = Row{Options: &options591, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options589 = Options{List: []Option{
+var options593 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3006,58 +3019,58 @@ var options589 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper590 = Wrapper{Options: &options589, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper594 = Wrapper{Options: &options593, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options591 = Options{List: []Option{
+var options595 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper592 = Wrapper{Options: &options591, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper596 = Wrapper{Options: &options595, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options593 = Options{List: []Option{
+var options597 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row594 = Row{Options: &options593, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row598 = Row{Options: &options597, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options595 = Options{List: []Option{
+var options599 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper596 = Wrapper{Options: &options595, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper600 = Wrapper{Options: &options599, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options597 = Options{List: []Option{
+var options601 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper598 = Wrapper{Options: &options597, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper602 = Wrapper{Options: &options601, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options599 = Options{List: []Option{
+var options603 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row600 = Row{Options: &options599, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row604 = Row{Options: &options603, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options601 = Options{List: []Option{
+var options605 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row602 = Row{Options: &options601, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row606 = Row{Options: &options605, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options603 = Options{List: []Option{
+var options607 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper604 = Wrapper{Options: &options603, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper608 = Wrapper{Options: &options607, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options605 = Options{List: []Option{
+var options609 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3065,44 +3078,44 @@ var options605 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row606 = Row{Options: &options605, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row610 = Row{Options: &options609, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper607 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper611 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options608 = Options{List: []Option{
+var options612 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language609 = Language{Options: &options608, Python: false}
+var language613 = Language{Options: &options612, Python: false}
 
-var archive610 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive614 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options611 = Options{List: []Option{
+var options615 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row612 = Row{Options: &options611, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row616 = Row{Options: &options615, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options613 = Options{List: []Option{
+var options617 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language614 = Language{Options: &options613, Python: false}
+var language618 = Language{Options: &options617, Python: false}
 
-var options615 = Options{List: []Option{
+var options619 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row616 = Row{Options: &options615, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row620 = Row{Options: &options619, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options617 = Options{List: []Option{
+var options621 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3113,21 +3126,21 @@ var options617 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row618 = Row{Options: &options617, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row622 = Row{Options: &options621, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options619 = Options{List: []Option{
+var options623 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row620 = Row{Options: &options619, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row624 = Row{Options: &options623, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options621 = Options{List: []Option{
+var options625 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row622 = Row{Options: &options621, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row626 = Row{Options: &options625, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options623 = Options{List: []Option{
+var options627 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3138,11 +3151,11 @@ var options623 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row624 = Row{Options: &options623, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row628 = Row{Options: &options627, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse625 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse629 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts626 = []Act{
+var acts630 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3150,22 +3163,22 @@ var acts626 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options627 = Options{List: []Option{
+var options631 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row628 = Row{Options: &options627, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row632 = Row{Options: &options631, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options629 = Options{List: []Option{
+var options633 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row630 = Row{Options: &options629, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row634 = Row{Options: &options633, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts631 = []Act{
+var acts635 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3183,7 +3196,7 @@ var acts631 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts632 = []Act{
+var acts636 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3204,7 +3217,7 @@ var acts632 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts633 = []Act{
+var acts637 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3212,64 +3225,64 @@ var acts633 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options634 = Options{List: []Option{
+var options638 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 0}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row635 = Row{Options: &options634, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row639 = Row{Options: &options638, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options636 = Options{List: []Option{
+var options640 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row637 = Row{Options: &options636, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row641 = Row{Options: &options640, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse638 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse642 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse639 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse643 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options640 = Options{List: []Option{
+var options644 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper641 = Wrapper{Options: &options640, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
-
-var options642 = Options{List: []Option{
-	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
-	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row643 = Row{Options: &options642, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options644 = Options{List: []Option{
-	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
-	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var wrapper645 = Wrapper{Options: &options644, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper645 = Wrapper{Options: &options644, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
 var options646 = Options{List: []Option{
-	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
+	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
+	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row647 = Row{Options: &options646, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options648 = Options{List: []Option{
+	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
+	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper649 = Wrapper{Options: &options648, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+
+var options650 = Options{List: []Option{
+	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row651 = Row{Options: &options650, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options652 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row649 = Row{Options: &options648, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row653 = Row{Options: &options652, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts650 = []Act{
+var acts654 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3277,7 +3290,7 @@ var acts650 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options651 = Options{List: []Option{
+var options655 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3288,53 +3301,53 @@ var options651 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row652 = Row{Options: &options651, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row656 = Row{Options: &options655, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options653 = Options{List: []Option{
+var options657 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row654 = Row{Options: &options653, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row658 = Row{Options: &options657, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options655 = Options{List: []Option{
+var options659 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row656 = Row{Options: &options655, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row660 = Row{Options: &options659, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts657 = []Act{
+var acts661 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options658 = Options{List: []Option{
+var options662 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row659 = Row{Options: &options658, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options660 = Options{List: []Option{
-	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
-	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row661 = Row{Options: &options660, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options662 = Options{List: []Option{
-	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
-	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
-}, Danger: true, Writes: false, Values: true, Reads: false}
 
 var row663 = Row{Options: &options662, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options664 = Options{List: []Option{
-	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
-	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
+	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
+	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row665 = Row{Options: &options664, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options666 = Options{List: []Option{
+	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
+	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
+}, Danger: true, Writes: false, Values: true, Reads: false}
+
+var row667 = Row{Options: &options666, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options668 = Options{List: []Option{
+	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
+	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row669 = Row{Options: &options668, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options670 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3344,24 +3357,24 @@ var options666 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper667 = Wrapper{Options: &options666, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper671 = Wrapper{Options: &options670, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options668 = Options{List: []Option{
+var options672 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row669 = Row{Options: &options668, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row673 = Row{Options: &options672, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options670 = Options{List: []Option{
+var options674 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row671 = Row{Options: &options670, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row675 = Row{Options: &options674, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options672 = Options{List: []Option{
+var options676 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3371,27 +3384,27 @@ var options672 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row673 = Row{Options: &options672, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row677 = Row{Options: &options676, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts674 = []Act{
+var acts678 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options675 = Options{List: []Option{
+var options679 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row680 = Row{Options: &options679, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse677 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse681 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts678 = []Act{
+var acts682 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3406,36 +3419,36 @@ var acts678 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options679 = Options{List: []Option{
+var options683 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row680 = Row{Options: &options679, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row684 = Row{Options: &options683, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options681 = Options{List: []Option{
+var options685 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row682 = Row{Options: &options681, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row686 = Row{Options: &options685, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options683 = Options{List: []Option{
+var options687 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row684 = Row{Options: &options683, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options685 = Options{List: []Option{
+var options689 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row686 = Row{Options: &options685, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row690 = Row{Options: &options689, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse687 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse691 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts688 = []Act{
+var acts692 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3444,29 +3457,29 @@ var acts688 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options689 = Options{List: []Option{
+var options693 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper690 = Wrapper{Options: &options689, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper694 = Wrapper{Options: &options693, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options691 = Options{List: []Option{
+var options695 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper692 = Wrapper{Options: &options691, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper696 = Wrapper{Options: &options695, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options693 = Options{List: []Option{
+var options697 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row694 = Row{Options: &options693, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row698 = Row{Options: &options697, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts695 = []Act{
+var acts699 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3477,25 +3490,25 @@ var acts695 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options696 = Options{List: []Option{
+var options700 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row697 = Row{Options: &options696, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row701 = Row{Options: &options700, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options698 = Options{List: []Option{
+var options702 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 116}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 116}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row699 = Row{Options: &options698, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row703 = Row{Options: &options702, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options700 = Options{List: []Option{
+var options704 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row701 = Row{Options: &options700, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row705 = Row{Options: &options704, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts702 = []Act{
+var acts706 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3506,33 +3519,33 @@ var acts702 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options703 = Options{List: []Option{
+var options707 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row704 = Row{Options: &options703, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row708 = Row{Options: &options707, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts705 = []Act{
+var acts709 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options706 = Options{List: []Option{
+var options710 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper707 = Wrapper{Options: &options706, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper711 = Wrapper{Options: &options710, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row708 = Row{Options: &options653, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row712 = Row{Options: &options657, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts709 = []Act{
+var acts713 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var row710 = Row{Options: &options290, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row714 = Row{Options: &options290, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options711 = Options{List: []Option{
+var options715 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3544,24 +3557,24 @@ var options711 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row712 = Row{Options: &options711, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row716 = Row{Options: &options715, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options713 = Options{List: []Option{
+var options717 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row714 = Row{Options: &options713, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row718 = Row{Options: &options717, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options715 = Options{List: []Option{
+var options719 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row716 = Row{Options: &options715, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row720 = Row{Options: &options719, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts717 = []Act{
+var acts721 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3575,7 +3588,7 @@ var acts717 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts718 = []Act{
+var acts722 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3587,20 +3600,20 @@ var acts718 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options719 = Options{List: []Option{
+var options723 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper720 = Wrapper{Options: &options719, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper724 = Wrapper{Options: &options723, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options721 = Options{List: []Option{
+var options725 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper722 = Wrapper{Options: &options721, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper726 = Wrapper{Options: &options725, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts723 = []Act{
+var acts727 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3611,35 +3624,35 @@ var acts723 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options724 = Options{List: []Option{
+var options728 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row725 = Row{Options: &options724, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row729 = Row{Options: &options728, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options726 = Options{List: []Option{
+var options730 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row727 = Row{Options: &options726, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row731 = Row{Options: &options730, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options728 = Options{List: []Option{
+var options732 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper729 = Wrapper{Options: &options728, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper733 = Wrapper{Options: &options732, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options730 = Options{List: []Option{
+var options734 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper731 = Wrapper{Options: &options730, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper735 = Wrapper{Options: &options734, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts732 = []Act{
+var acts736 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3657,21 +3670,21 @@ var acts732 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options733 = Options{List: []Option{
+var options737 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--force-dep", "--force-dep", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--result-json", "--result-json", 1, 119},
 	{"--root", "--root", 1, 33}, {"--workdir", "--workdir", 1, 116}, {"-c", "--conf", 1, 120}, {"-e", "-e", 1, 0}, {"-f", "--noxfile", 1, 120}, {"-k", "-k", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row734 = Row{Options: &options733, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row738 = Row{Options: &options737, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse735 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse739 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts736 = []Act{
+var acts740 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options737 = Options{List: []Option{
+var options741 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3683,9 +3696,9 @@ var options737 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row738 = Row{Options: &options737, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options739 = Options{List: []Option{
+var options743 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3698,11 +3711,11 @@ var options739 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row740 = Row{Options: &options739, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row744 = Row{Options: &options743, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse741 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse745 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options742 = Options{List: []Option{
+var options746 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3714,9 +3727,9 @@ var options742 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row743 = Row{Options: &options742, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row747 = Row{Options: &options746, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options744 = Options{List: []Option{
+var options748 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3727,15 +3740,15 @@ var options744 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row745 = Row{Options: &options744, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row749 = Row{Options: &options748, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row746 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row750 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse747 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse751 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row748 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row752 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options749 = Options{List: []Option{
+var options753 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -3743,52 +3756,52 @@ var options749 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper750 = Wrapper{Options: &options749, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper754 = Wrapper{Options: &options753, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options751 = Options{List: []Option{
+var options755 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper752 = Wrapper{Options: &options751, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper756 = Wrapper{Options: &options755, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options753 = Options{List: []Option{
+var options757 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row754 = Row{Options: &options753, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row758 = Row{Options: &options757, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options755 = Options{List: []Option{
+var options759 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119},
 	{"--output-path", "--output-path", 1, 116}, {"--outputFile", "--outputFile", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row756 = Row{Options: &options755, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row760 = Row{Options: &options759, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse757 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse761 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse758 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse762 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options759 = Options{List: []Option{
+var options763 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row760 = Row{Options: &options759, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row764 = Row{Options: &options763, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options761 = Options{List: []Option{
+var options765 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row762 = Row{Options: &options761, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row766 = Row{Options: &options765, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options763 = Options{List: []Option{
+var options767 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -3797,32 +3810,32 @@ var options763 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row764 = Row{Options: &options763, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row768 = Row{Options: &options767, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse765 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse769 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts766 = []Act{
+var acts770 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options767 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120},
 	{"--printer", "--printer", 1, 120}, {"--report", "--report", 1, 102}, {"--report-checkstyle", "--report-checkstyle", 1, 119}, {"--report-file", "--report-checkstyle", 1, 119}, {"--report-full", "--report-checkstyle", 1, 119}, {"--report-json", "--report-checkstyle", 1, 119}, {"--report-junit", "--report-checkstyle", 1, 119}, {"--require", "--require", 1, 120},
 	{"--root", "--root", 1, 111}, {"--rules", "--rules", 1, 0}, {"--runtime-set", "--config-delete", 1, 33}, {"--set-baseline", "--set-baseline", 1, 119}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row768 = Row{Options: &options767, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row772 = Row{Options: &options771, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options769 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row770 = Row{Options: &options769, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row774 = Row{Options: &options773, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options771 = Options{List: []Option{
+var options775 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -3830,60 +3843,60 @@ var options771 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row776 = Row{Options: &options775, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive773 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive777 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options774 = Options{List: []Option{
+var options778 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper775 = Wrapper{Options: &options774, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper779 = Wrapper{Options: &options778, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options776 = Options{List: []Option{
+var options780 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language777 = Language{Options: &options776, Python: false}
+var language781 = Language{Options: &options780, Python: false}
 
-var options778 = Options{List: []Option{
+var options782 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row779 = Row{Options: &options778, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row783 = Row{Options: &options782, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse780 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse784 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options781 = Options{List: []Option{
+var options785 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row782 = Row{Options: &options781, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row786 = Row{Options: &options785, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options783 = Options{List: []Option{
+var options787 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row788 = Row{Options: &options787, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options785 = Options{List: []Option{
+var options789 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row786 = Row{Options: &options785, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row790 = Row{Options: &options789, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options787 = Options{List: []Option{
+var options791 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -3891,55 +3904,55 @@ var options787 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row788 = Row{Options: &options787, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row792 = Row{Options: &options791, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse789 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse793 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options790 = Options{List: []Option{
+var options794 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper791 = Wrapper{Options: &options790, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper795 = Wrapper{Options: &options794, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options792 = Options{List: []Option{
+var options796 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper793 = Wrapper{Options: &options792, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper797 = Wrapper{Options: &options796, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options794 = Options{List: []Option{
+var options798 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 0},
 	{"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0}, {"-C", "--config-file", 1, 120},
 	{"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row795 = Row{Options: &options794, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row799 = Row{Options: &options798, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options796 = Options{List: []Option{
+var options800 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row797 = Row{Options: &options796, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row801 = Row{Options: &options800, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options798 = Options{List: []Option{
+var options802 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row799 = Row{Options: &options798, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row803 = Row{Options: &options802, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options800 = Options{List: []Option{
+var options804 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper801 = Wrapper{Options: &options800, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper805 = Wrapper{Options: &options804, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options802 = Options{List: []Option{
+var options806 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -3947,41 +3960,41 @@ var options802 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row803 = Row{Options: &options802, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options804 = Options{List: []Option{
+var options808 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row805 = Row{Options: &options804, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row809 = Row{Options: &options808, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse806 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse810 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options807 = Options{List: []Option{
+var options811 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row808 = Row{Options: &options807, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row812 = Row{Options: &options811, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options809 = Options{List: []Option{
+var options813 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 0}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row810 = Row{Options: &options809, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row814 = Row{Options: &options813, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options811 = Options{List: []Option{
+var options815 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 0},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row812 = Row{Options: &options811, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row816 = Row{Options: &options815, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse813 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse817 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts814 = []Act{
+var acts818 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -3990,7 +4003,7 @@ var acts814 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options815 = Options{List: []Option{
+var options819 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -3999,15 +4012,15 @@ var options815 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper816 = Wrapper{Options: &options815, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper820 = Wrapper{Options: &options819, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options817 = Options{List: []Option{
+var options821 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row818 = Row{Options: &options817, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row822 = Row{Options: &options821, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options819 = Options{List: []Option{
+var options823 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4019,16 +4032,16 @@ var options819 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row820 = Row{Options: &options819, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row824 = Row{Options: &options823, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options821 = Options{List: []Option{
+var options825 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row822 = Row{Options: &options821, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row826 = Row{Options: &options825, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts823 = []Act{
+var acts827 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4045,7 +4058,7 @@ var acts823 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options824 = Options{List: []Option{
+var options828 = Options{List: []Option{
 	{"--basetemp", "--basetemp", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120},
 	{"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 87}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--ds", "--ds", 1, 33},
 	{"--durations", "--durations", 1, 0}, {"--ff", "--ff", 0, 0}, {"--help", "--help", 0, 0}, {"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json-report-file", "--json-report-file", 1, 119},
@@ -4056,13 +4069,13 @@ var options824 = Options{List: []Option{
 	{"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row825 = Row{Options: &options824, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row829 = Row{Options: &options828, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse826 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse830 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse827 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse831 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts828 = []Act{
+var acts832 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4089,7 +4102,7 @@ var acts828 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts829 = []Act{
+var acts833 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4106,13 +4119,13 @@ var acts829 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options830 = Options{List: []Option{
+var options834 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper831 = Wrapper{Options: &options830, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper835 = Wrapper{Options: &options834, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts832 = []Act{
+var acts836 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4127,18 +4140,18 @@ var acts832 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options833 = Options{List: []Option{
+var options837 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options834 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row835 = Row{Options: &options834, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row839 = Row{Options: &options838, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts836 = []Act{
+var acts840 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4168,15 +4181,15 @@ var acts836 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options837 = Options{List: []Option{
+var options841 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper838 = Wrapper{Options: &options837, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper842 = Wrapper{Options: &options841, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts839 = []Act{
+var acts843 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4194,7 +4207,7 @@ var acts839 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts840 = []Act{
+var acts844 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4205,7 +4218,7 @@ var acts840 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options841 = Options{List: []Option{
+var options845 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4213,28 +4226,28 @@ var options841 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row842 = Row{Options: &options841, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row846 = Row{Options: &options845, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options843 = Options{List: []Option{
+var options847 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row844 = Row{Options: &options843, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse845 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse849 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options846 = Options{List: []Option{
+var options850 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row851 = Row{Options: &options850, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options848 = Options{List: []Option{
+var options852 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4243,11 +4256,11 @@ var options848 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row849 = Row{Options: &options848, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row853 = Row{Options: &options852, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse850 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse854 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts851 = []Act{
+var acts855 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4259,24 +4272,24 @@ var acts851 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var row852 = Row{Options: &options106, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row856 = Row{Options: &options106, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options853 = Options{List: []Option{
+var options857 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row854 = Row{Options: &options853, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row858 = Row{Options: &options857, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse855 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse859 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options856 = Options{List: []Option{
+var options860 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row857 = Row{Options: &options856, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row861 = Row{Options: &options860, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options858 = Options{List: []Option{
+var options862 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4285,31 +4298,31 @@ var options858 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row859 = Row{Options: &options858, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row863 = Row{Options: &options862, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options860 = Options{List: []Option{
+var options864 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper861 = Wrapper{Options: &options860, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper865 = Wrapper{Options: &options864, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options862 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row863 = Row{Options: &options862, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row867 = Row{Options: &options866, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options864 = Options{List: []Option{
+var options868 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row865 = Row{Options: &options864, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row869 = Row{Options: &options868, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options866 = Options{List: []Option{
+var options870 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4321,187 +4334,187 @@ var options866 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options868 = Options{List: []Option{
-	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
-	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
-}, Danger: true, Writes: true, Values: true, Reads: false}
-
-var row869 = Row{Options: &options868, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options870 = Options{List: []Option{
-	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
-	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row871 = Row{Options: &options870, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row871 = Row{Options: &options870, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options872 = Options{List: []Option{
-	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
-	{"-w", "--width", 1, 0},
+	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
+	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
 var row873 = Row{Options: &options872, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options874 = Options{List: []Option{
+	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
+	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row875 = Row{Options: &options874, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options876 = Options{List: []Option{
+	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
+	{"-w", "--width", 1, 0},
+}, Danger: true, Writes: true, Values: true, Reads: false}
+
+var row877 = Row{Options: &options876, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options878 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row875 = Row{Options: &options874, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row879 = Row{Options: &options878, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse876 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse880 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options877 = Options{List: []Option{
+var options881 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row878 = Row{Options: &options877, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row882 = Row{Options: &options881, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts879 = []Act{
+var acts883 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options880 = Options{List: []Option{
+var options884 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper881 = Wrapper{Options: &options880, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper885 = Wrapper{Options: &options884, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options882 = Options{List: []Option{
+var options886 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row883 = Row{Options: &options882, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row887 = Row{Options: &options886, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options884 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row885 = Row{Options: &options884, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row889 = Row{Options: &options888, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options886 = Options{List: []Option{
+var options890 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper887 = Wrapper{Options: &options886, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper891 = Wrapper{Options: &options890, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options888 = Options{List: []Option{
+var options892 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper889 = Wrapper{Options: &options888, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper893 = Wrapper{Options: &options892, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options890 = Options{List: []Option{
+var options894 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row891 = Row{Options: &options890, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row895 = Row{Options: &options894, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options892 = Options{List: []Option{
+var options896 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row893 = Row{Options: &options892, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row897 = Row{Options: &options896, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options894 = Options{List: []Option{
+var options898 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row895 = Row{Options: &options894, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row899 = Row{Options: &options898, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options896 = Options{List: []Option{
+var options900 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
 	{"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row897 = Row{Options: &options896, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row901 = Row{Options: &options900, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options898 = Options{List: []Option{
+var options902 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper899 = Wrapper{Options: &options898, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper903 = Wrapper{Options: &options902, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options900 = Options{List: []Option{
+var options904 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper901 = Wrapper{Options: &options900, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper905 = Wrapper{Options: &options904, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options902 = Options{List: []Option{
+var options906 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row903 = Row{Options: &options902, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row907 = Row{Options: &options906, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options904 = Options{List: []Option{
+var options908 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row909 = Row{Options: &options908, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options906 = Options{List: []Option{
+var options910 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row907 = Row{Options: &options906, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row911 = Row{Options: &options910, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options908 = Options{List: []Option{
+var options912 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row909 = Row{Options: &options908, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row913 = Row{Options: &options912, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options910 = Options{List: []Option{
+var options914 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row911 = Row{Options: &options910, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row915 = Row{Options: &options914, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options912 = Options{List: []Option{
+var options916 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row913 = Row{Options: &options912, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row917 = Row{Options: &options916, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options914 = Options{List: []Option{
+var options918 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper915 = Wrapper{Options: &options914, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper919 = Wrapper{Options: &options918, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options916 = Options{List: []Option{
+var options920 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row917 = Row{Options: &options916, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row921 = Row{Options: &options920, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options918 = Options{List: []Option{
+var options922 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4511,28 +4524,28 @@ var options918 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row919 = Row{Options: &options918, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row923 = Row{Options: &options922, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options920 = Options{List: []Option{
+var options924 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row921 = Row{Options: &options920, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row925 = Row{Options: &options924, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options922 = Options{List: []Option{
+var options926 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper923 = Wrapper{Options: &options922, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper927 = Wrapper{Options: &options926, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options924 = Options{List: []Option{
+var options928 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row925 = Row{Options: &options924, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row929 = Row{Options: &options928, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options926 = Options{List: []Option{
+var options930 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4542,9 +4555,9 @@ var options926 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper927 = Wrapper{Options: &options926, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper931 = Wrapper{Options: &options930, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts928 = []Act{
+var acts932 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4564,7 +4577,7 @@ var acts928 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options929 = Options{List: []Option{
+var options933 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -4572,17 +4585,17 @@ var options929 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row930 = Row{Options: &options929, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row934 = Row{Options: &options933, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options931 = Options{List: []Option{
+var options935 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row932 = Row{Options: &options931, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row936 = Row{Options: &options935, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts933 = []Act{
+var acts937 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4591,17 +4604,17 @@ var acts933 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options934 = Options{List: []Option{
+var options938 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row935 = Row{Options: &options934, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row939 = Row{Options: &options938, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse936 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse940 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options937 = Options{List: []Option{
+var options941 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4610,21 +4623,21 @@ var options937 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper938 = Wrapper{Options: &options937, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper942 = Wrapper{Options: &options941, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options939 = Options{List: []Option{
+var options943 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row940 = Row{Options: &options939, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row944 = Row{Options: &options943, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options941 = Options{List: []Option{
+var options945 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row942 = Row{Options: &options941, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row946 = Row{Options: &options945, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options943 = Options{List: []Option{
+var options947 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4633,17 +4646,17 @@ var options943 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row944 = Row{Options: &options943, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row948 = Row{Options: &options947, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse945 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse949 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts946 = []Act{
+var acts950 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options947 = Options{List: []Option{
+var options951 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -4654,16 +4667,16 @@ var options947 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row948 = Row{Options: &options947, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row952 = Row{Options: &options951, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options949 = Options{List: []Option{
+var options953 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper950 = Wrapper{Options: &options949, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper954 = Wrapper{Options: &options953, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options951 = Options{List: []Option{
+var options955 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -4672,21 +4685,21 @@ var options951 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row952 = Row{Options: &options951, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row956 = Row{Options: &options955, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options953 = Options{List: []Option{
+var options957 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row954 = Row{Options: &options953, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row958 = Row{Options: &options957, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options955 = Options{List: []Option{
+var options959 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row956 = Row{Options: &options955, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row960 = Row{Options: &options959, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts957 = []Act{
+var acts961 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4700,134 +4713,134 @@ var acts957 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options958 = Options{List: []Option{
+var options962 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row959 = Row{Options: &options958, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row963 = Row{Options: &options962, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options960 = Options{List: []Option{
+var options964 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row961 = Row{Options: &options960, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row965 = Row{Options: &options964, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options962 = Options{List: []Option{
+var options966 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row963 = Row{Options: &options962, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row967 = Row{Options: &options966, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options964 = Options{List: []Option{
+var options968 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper965 = Wrapper{Options: &options964, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper969 = Wrapper{Options: &options968, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options966 = Options{List: []Option{
+var options970 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper967 = Wrapper{Options: &options966, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper971 = Wrapper{Options: &options970, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options968 = Options{List: []Option{
+var options972 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row969 = Row{Options: &options968, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row973 = Row{Options: &options972, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options970 = Options{List: []Option{
+var options974 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row971 = Row{Options: &options970, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row975 = Row{Options: &options974, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options972 = Options{List: []Option{
+var options976 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper973 = Wrapper{Options: &options972, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
-
-var options974 = Options{List: []Option{
-	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
-	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row975 = Row{Options: &options974, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options976 = Options{List: []Option{
-	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
-	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row977 = Row{Options: &options976, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper977 = Wrapper{Options: &options976, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
 var options978 = Options{List: []Option{
-	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
+	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
+	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row979 = Row{Options: &options978, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options980 = Options{List: []Option{
+	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
+	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row981 = Row{Options: &options980, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options982 = Options{List: []Option{
+	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row983 = Row{Options: &options982, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options984 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper981 = Wrapper{Options: &options980, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper985 = Wrapper{Options: &options984, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options982 = Options{List: []Option{
+var options986 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row983 = Row{Options: &options982, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row987 = Row{Options: &options986, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options984 = Options{List: []Option{
+var options988 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--html", 1, 116}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row985 = Row{Options: &options984, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row989 = Row{Options: &options988, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts986 = []Act{
+var acts990 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options987 = Options{List: []Option{
+var options991 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper988 = Wrapper{Options: &options987, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper992 = Wrapper{Options: &options991, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options989 = Options{List: []Option{
+var options993 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row990 = Row{Options: &options989, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row994 = Row{Options: &options993, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options991 = Options{List: []Option{
+var options995 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row992 = Row{Options: &options991, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row996 = Row{Options: &options995, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options993 = Options{List: []Option{
+var options997 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -4835,25 +4848,25 @@ var options993 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper994 = Wrapper{Options: &options993, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper998 = Wrapper{Options: &options997, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options995 = Options{List: []Option{
+var options999 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row996 = Row{Options: &options995, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1000 = Row{Options: &options999, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse997 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1001 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options998 = Options{List: []Option{
+var options1002 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row999 = Row{Options: &options998, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1003 = Row{Options: &options1002, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1000 = []Act{
+var acts1004 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -4875,33 +4888,33 @@ var acts1000 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1001 = Options{List: []Option{
+var options1005 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1002 = Row{Options: &options1001, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1006 = Row{Options: &options1005, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1003 = Options{List: []Option{
+var options1007 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1004 = Row{Options: &options1003, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1008 = Row{Options: &options1007, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1005 = Options{List: []Option{
+var options1009 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1006 = Row{Options: &options1005, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1010 = Row{Options: &options1009, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1007 = Options{List: []Option{
+var options1011 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -4911,17 +4924,17 @@ var options1007 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1008 = Wrapper{Options: &options1007, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1012 = Wrapper{Options: &options1011, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1009 = Options{List: []Option{
+var options1013 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1010 = Wrapper{Options: &options1009, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1014 = Wrapper{Options: &options1013, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1011 = Options{List: []Option{
+var options1015 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reportsDirectory", "--coverage.reportsDirectory", 1, 116}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0},
 	{"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33}, {"--inspect", "--inspectBrk", 2, 33},
@@ -4932,9 +4945,9 @@ var options1011 = Options{List: []Option{
 	{"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1012 = Row{Options: &options1011, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1016 = Row{Options: &options1015, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1013 = Options{List: []Option{
+var options1017 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -4942,9 +4955,9 @@ var options1013 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1014 = Wrapper{Options: &options1013, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1018 = Wrapper{Options: &options1017, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1015 = Options{List: []Option{
+var options1019 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -4954,15 +4967,15 @@ var options1015 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1016 = Wrapper{Options: &options1015, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1020 = Wrapper{Options: &options1019, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1017 = Options{List: []Option{
+var options1021 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1018 = Row{Options: &options1017, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1022 = Row{Options: &options1021, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1019 = Options{List: []Option{
+var options1023 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -4974,26 +4987,26 @@ var options1019 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1020 = Row{Options: &options1019, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1024 = Row{Options: &options1023, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1021 = []Act{
+var acts1025 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1022 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1026 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1023 = Options{List: []Option{
+var options1027 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1024 = Row{Options: &options1023, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1028 = Row{Options: &options1027, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1025 = []Act{
+var acts1029 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5017,57 +5030,57 @@ var acts1025 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1026 = Options{List: []Option{
+var options1030 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1027 = Wrapper{Options: &options1026, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1031 = Wrapper{Options: &options1030, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1028 = Options{List: []Option{
+var options1032 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1029 = Row{Options: &options1028, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1033 = Row{Options: &options1032, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1030 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1034 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1031 = Options{List: []Option{
+var options1035 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1032 = Row{Options: &options1031, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1036 = Row{Options: &options1035, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1033 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1037 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1034 = Options{List: []Option{
+var options1038 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1035 = Row{Options: &options1034, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1039 = Row{Options: &options1038, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1036 = Options{List: []Option{
+var options1040 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1037 = Row{Options: &options1036, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1041 = Row{Options: &options1040, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1038 = Options{List: []Option{
+var options1042 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1043 = Row{Options: &options1042, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1040 = Options{List: []Option{
+var options1044 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5076,11 +5089,11 @@ var options1040 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1041 = Row{Options: &options1040, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1045 = Row{Options: &options1044, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1042 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1046 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1043 = Options{List: []Option{
+var options1047 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5088,15 +5101,15 @@ var options1043 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1044 = Row{Options: &options1043, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1048 = Row{Options: &options1047, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1045 = Options{List: []Option{
+var options1049 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1046 = Row{Options: &options1045, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1050 = Row{Options: &options1049, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -6288,8 +6301,9 @@ var commands = [...]Command{
 	{Name: "gcloud config unset", Row: &row65},
 	{Name: "gcloud secrets", Is: 0x100000},
 	{Name: "gcloud ssh", Row: &row65},
-	{Name: "gcloud storage"},
+	{Name: "gcloud storage", Parent: true},
 	{Name: "gcloud storage cp", Transfer: &options387},
+	{Name: "gcloud storage ls", Risk: 4},
 	{Name: "gcloud storage mv", Transfer: &options387},
 	{Name: "gcloud storage rsync", Transfer: &options387},
 	{Name: "gconftool-2", Destroys: acts102},
@@ -6579,53 +6593,69 @@ var commands = [...]Command{
 	{Name: "git worktree repair", Risk: 3},
 	{Name: "git worktree unlock", Risk: 3},
 	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
-	{Name: "glab", Arity: 2, Is: 0x20000000, Destroys: acts392, Like: "gh"},
+	{Name: "glab", Row: &row510, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts392},
+	{Name: "glab ci", Arity: 3, Parent: true},
+	{Name: "glab ci list", Row: &row512, Risk: 4},
+	{Name: "glab ci status", Row: &row512, Risk: 4},
+	{Name: "glab ci view", Row: &row512, Risk: 4},
+	{Name: "glab issue", Arity: 3, Parent: true},
+	{Name: "glab issue list", Row: &row512, Risk: 4},
+	{Name: "glab issue view", Row: &row512, Risk: 4},
+	{Name: "glab mr", Arity: 3, Parent: true},
+	{Name: "glab mr diff", Row: &row512, Risk: 4},
+	{Name: "glab mr list", Row: &row512, Risk: 4},
+	{Name: "glab mr view", Row: &row512, Risk: 4},
+	{Name: "glab release", Arity: 3, Parent: true},
+	{Name: "glab release list", Row: &row512, Risk: 4},
+	{Name: "glab release view", Row: &row512, Risk: 4},
+	{Name: "glab repo", Arity: 3, Parent: true},
+	{Name: "glab repo view", Row: &row512, Risk: 4},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row510, Risk: 5},
+	{Name: "glow", Row: &row514, Risk: 5},
 	{Name: "gm4", Language: &language6, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts19},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language6, Is: 0x2000},
-	{Name: "go", Row: &row512, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
+	{Name: "go", Row: &row516, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
 	{Name: "go bug", Row: &row39},
-	{Name: "go build", Row: &row514, Is: 0x2000000000, Risk: 2, Worse: worse515},
-	{Name: "go clean", Row: &row517, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row519, Risk: 1, Worse: worse520},
-	{Name: "go env", Row: &row522, Is: 0x100040, Risk: 1, Worse: worse523},
-	{Name: "go fix", Row: &row525, Risk: 3},
-	{Name: "go fmt", Row: &row527, Risk: 3},
-	{Name: "go generate", Row: &row528, Is: 0x2000000000, Risk: 5},
-	{Name: "go get", Row: &row514, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row518, Is: 0x2000000000, Risk: 2, Worse: worse519},
+	{Name: "go clean", Row: &row521, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row523, Risk: 1, Worse: worse524},
+	{Name: "go env", Row: &row526, Is: 0x100040, Risk: 1, Worse: worse527},
+	{Name: "go fix", Row: &row529, Risk: 3},
+	{Name: "go fmt", Row: &row531, Risk: 3},
+	{Name: "go generate", Row: &row532, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row518, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row514, Is: 0x2000300000, Risk: 5},
-	{Name: "go list", Row: &row530, Is: 0x40, Risk: 1, Worse: worse520},
-	{Name: "go mod", Row: &row532, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row518, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row534, Is: 0x40, Risk: 1, Worse: worse524},
+	{Name: "go mod", Row: &row536, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse533},
+	{Name: "go mod graph", Risk: 1, Worse: worse537},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse533},
-	{Name: "go mod why", Risk: 1, Worse: worse533},
-	{Name: "go run", Row: &row525, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse537},
+	{Name: "go mod why", Risk: 1, Worse: worse537},
+	{Name: "go run", Row: &row529, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row39},
-	{Name: "go test", Row: &row534, Is: 0x2000000000, Risk: 2, Worse: worse515},
+	{Name: "go test", Row: &row538, Is: 0x2000000000, Risk: 2, Worse: worse519},
 	{Name: "go tool", Row: &row54, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row536, Risk: 1},
-	{Name: "go tool cover", Row: &row538, Risk: 1},
-	{Name: "go tool nm", Row: &row536, Risk: 1},
-	{Name: "go tool objdump", Row: &row536, Risk: 1},
-	{Name: "go version", Row: &row540, Risk: 1},
-	{Name: "go vet", Row: &row525, Is: 0x2000000000, Risk: 2, Worse: worse515},
-	{Name: "go work", Row: &row542, Arity: 3, Risk: 3},
-	{Name: "gofmt", Row: &row544, Risk: 1, Worse: worse545},
-	{Name: "gofumpt", Row: &row544, Risk: 2, Worse: worse100},
+	{Name: "go tool addr2line", Row: &row540, Risk: 1},
+	{Name: "go tool cover", Row: &row542, Risk: 1},
+	{Name: "go tool nm", Row: &row540, Risk: 1},
+	{Name: "go tool objdump", Row: &row540, Risk: 1},
+	{Name: "go version", Row: &row544, Risk: 1},
+	{Name: "go vet", Row: &row529, Is: 0x2000000000, Risk: 2, Worse: worse519},
+	{Name: "go work", Row: &row546, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row548, Risk: 1, Worse: worse549},
+	{Name: "gofumpt", Row: &row548, Risk: 2, Worse: worse100},
 	{Name: "gog", Destroys: acts19},
 	{Name: "gogcli", Destroys: acts19},
-	{Name: "goimports", Row: &row544, Risk: 2, Worse: worse100},
+	{Name: "goimports", Row: &row548, Risk: 2, Worse: worse100},
 	{Name: "golang-migrate", Destroys: acts50},
-	{Name: "golangci-lint", Row: &row547, Is: 0x8, Risk: 2, Worse: worse84, Parent: true},
+	{Name: "golangci-lint", Row: &row551, Is: 0x8, Risk: 2, Worse: worse84, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "gold", Row: &row44, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
@@ -6642,21 +6672,21 @@ var commands = [...]Command{
 	{Name: "gorun", Language: &language1},
 	{Name: "gosec", Row: &row348},
 	{Name: "gosh", Language: &language6},
-	{Name: "gosu", Wrapper: &wrapper548, Is: 0x1},
-	{Name: "gotestsum", Row: &row550, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row552, Risk: 2, Worse: worse84},
+	{Name: "gosu", Wrapper: &wrapper552, Is: 0x1},
+	{Name: "gotestsum", Row: &row554, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row556, Risk: 2, Worse: worse84},
 	{Name: "gow", Arity: 2, Is: 0x2000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
 	{Name: "gp", Language: &language6},
 	{Name: "gpasswd", Destroys: acts167},
-	{Name: "gpg", Row: &row554, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "gpg", Row: &row558, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language6},
 	{Name: "gpt-engineer", Is: 0x100000000},
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x2041000018, Risk: 2, Destroys: acts555},
+	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x2041000018, Risk: 2, Destroys: acts559},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graphqurl", Is: 0x20000000},
 	{Name: "gremlin", Row: &row97},
@@ -6664,7 +6694,7 @@ var commands = [...]Command{
 	{Name: "groff", Row: &row136},
 	{Name: "grok", Is: 0x100000000},
 	{Name: "grok-cli", Is: 0x100000000},
-	{Name: "gron", Row: &row557, Risk: 5},
+	{Name: "gron", Row: &row561, Risk: 5},
 	{Name: "groovy", Language: &language6, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language6},
@@ -6689,96 +6719,96 @@ var commands = [...]Command{
 	{Name: "guix", Is: 0x100000, Destroys: acts31},
 	{Name: "gulp", Row: &row49, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row559, Is: 0x100000, Risk: 3},
+	{Name: "gunzip", Row: &row563, Is: 0x100000, Risk: 3},
 	{Name: "gvim", Row: &row201},
 	{Name: "gzcat", Row: &row136},
-	{Name: "gzip", Row: &row559, Is: 0x100000, Risk: 3},
+	{Name: "gzip", Row: &row563, Is: 0x100000, Risk: 3},
 	{Name: "hadolint", Row: &row202, Risk: 2, Worse: worse84},
-	{Name: "halt", Risk: 6, Destroys: acts560},
+	{Name: "halt", Risk: 6, Destroys: acts564},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x100000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts561},
+	{Name: "hasura", Destroys: acts565},
 	{Name: "hatch", Row: &row215, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Destroys: acts367},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts184},
 	{Name: "hdiutil", Destroys: acts47},
 	{Name: "hdparm", Is: 0x4000000000, Destroys: acts82},
-	{Name: "head", Row: &row563, Arity: 1, Risk: 1},
+	{Name: "head", Row: &row567, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper10},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper565},
+	{Name: "heft exec", Wrapper: &wrapper569},
 	{Name: "heimdall", Destroys: acts82},
 	{Name: "helix", Row: &row201},
-	{Name: "helm", Row: &row567, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts568},
-	{Name: "helm create", Row: &row569},
-	{Name: "helm delete", Row: &row569, Risk: 6},
-	{Name: "helm dependency", Row: &row571, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row571, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row571, Risk: 4},
-	{Name: "helm install", Row: &row569},
-	{Name: "helm lint", Row: &row571, Risk: 4},
-	{Name: "helm list", Row: &row571, Risk: 4},
-	{Name: "helm ls", Row: &row571, Risk: 4},
-	{Name: "helm package", Row: &row571},
-	{Name: "helm plugin", Row: &row569, Is: 0x200000},
-	{Name: "helm pull", Row: &row571},
-	{Name: "helm push", Row: &row569},
-	{Name: "helm registry", Row: &row569},
-	{Name: "helm repo", Row: &row569, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row569, Risk: 6},
+	{Name: "helm", Row: &row571, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts572},
+	{Name: "helm create", Row: &row573},
+	{Name: "helm delete", Row: &row573, Risk: 6},
+	{Name: "helm dependency", Row: &row575, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row575, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row575, Risk: 4},
+	{Name: "helm install", Row: &row573},
+	{Name: "helm lint", Row: &row575, Risk: 4},
+	{Name: "helm list", Row: &row575, Risk: 4},
+	{Name: "helm ls", Row: &row575, Risk: 4},
+	{Name: "helm package", Row: &row575},
+	{Name: "helm plugin", Row: &row573, Is: 0x200000},
+	{Name: "helm pull", Row: &row575},
+	{Name: "helm push", Row: &row573},
+	{Name: "helm registry", Row: &row573},
+	{Name: "helm repo", Row: &row573, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row573, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row571, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row571, Risk: 4},
-	{Name: "helm template", Row: &row571, Risk: 4},
-	{Name: "helm test", Row: &row569},
+	{Name: "helm show", Row: &row575, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row575, Risk: 4},
+	{Name: "helm template", Row: &row575, Risk: 4},
+	{Name: "helm test", Row: &row573},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row569, Risk: 6},
-	{Name: "helm upgrade", Row: &row569},
+	{Name: "helm uninstall", Row: &row573, Risk: 6},
+	{Name: "helm upgrade", Row: &row573},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts568},
+	{Name: "helmfile", Destroys: acts572},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x100000000},
-	{Name: "heroku", Row: &row26, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Destroys: acts572},
-	{Name: "heroku run", Wrapper: &wrapper574, Is: 0x2},
+	{Name: "heroku", Row: &row26, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Destroys: acts576},
+	{Name: "heroku run", Wrapper: &wrapper578, Is: 0x2},
 	{Name: "hex", Destroys: acts146},
-	{Name: "hexdump", Row: &row576, Risk: 1},
-	{Name: "hexyl", Row: &row578},
+	{Name: "hexdump", Row: &row580, Risk: 1},
+	{Name: "hexyl", Row: &row582},
 	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts139},
-	{Name: "hhvm", Language: &language580},
+	{Name: "hhvm", Language: &language584},
 	{Name: "himalaya", Destroys: acts19},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse581, Destroys: acts582},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse585, Destroys: acts586},
 	{Name: "hive", Row: &row97, Is: 0x4000000},
 	{Name: "hivemind", Is: 0x2000000000},
 	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row584, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse585},
+	{Name: "hostname", Row: &row588, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse589},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts586},
-	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts586},
-	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts586},
+	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts590},
+	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts590},
+	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts590},
 	{Name: "hub", Arity: 2, Destroys: acts392, Like: "gh"},
-	{Name: "hugo", Row: &row588, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "hugo", Row: &row592, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language6},
 	{Name: "hurl", Is: 0x20000000, Destroys: acts111},
 	{Name: "husky", Is: 0x2000080000},
 	{Name: "hx", Row: &row201},
 	{Name: "hy", Language: &language104},
-	{Name: "hyperfine", Wrapper: &wrapper590},
-	{Name: "i386", Wrapper: &wrapper592},
+	{Name: "hyperfine", Wrapper: &wrapper594},
+	{Name: "i386", Wrapper: &wrapper596},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
 	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts184, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
 	{Name: "ibmcloud cos upload", Transfer: &options79},
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row44, Is: 0x200},
-	{Name: "iconv", Row: &row594, Risk: 1},
+	{Name: "iconv", Row: &row598, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
@@ -6792,16 +6822,16 @@ var commands = [...]Command{
 	{Name: "imsg", Destroys: acts14},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts7},
-	{Name: "incus exec", Wrapper: &wrapper596},
+	{Name: "incus exec", Wrapper: &wrapper600},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper598},
+	{Name: "infisical run", Wrapper: &wrapper602},
 	{Name: "influx", Row: &row224, Is: 0x14100000, Risk: 5, Worse: worse233, Destroys: acts191},
 	{Name: "influxd", Destroys: acts191},
-	{Name: "info", Row: &row600, Risk: 1},
+	{Name: "info", Row: &row604, Risk: 1},
 	{Name: "init", Risk: 6},
 	{Name: "initctl", Destroys: acts378},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row602, Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row606, Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper10},
 	{Name: "interpreter", Is: 0x100000000},
@@ -6810,9 +6840,9 @@ var commands = [...]Command{
 	{Name: "invoke", Row: &row114, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper604},
+	{Name: "ionice", Wrapper: &wrapper608},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row606, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip", Row: &row610, Arity: 2, Risk: 5, Parent: true},
 	{Name: "ip a", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
@@ -6842,7 +6872,7 @@ var commands = [...]Command{
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper607},
+	{Name: "ip netns exec", Wrapper: &wrapper611},
 	{Name: "ip r", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
@@ -6872,7 +6902,7 @@ var commands = [...]Command{
 	{Name: "iptables", Is: 0x100000, Destroys: acts339},
 	{Name: "ipython", Language: &language104, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language609, Is: 0x100000},
+	{Name: "irb", Language: &language613, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
 	{Name: "isort", Row: &row83, Is: 0x80000, Risk: 3},
@@ -6883,35 +6913,35 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language6},
-	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive610},
+	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive614},
 	{Name: "jarsigner", Is: 0x200},
 	{Name: "jasmine", Row: &row143},
-	{Name: "java", Row: &row612, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row612, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row612, Is: 0x200},
+	{Name: "java", Row: &row616, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row616, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row616, Is: 0x200},
 	{Name: "javap", Is: 0x200},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language614, Is: 0x100400},
+	{Name: "jbang", Language: &language618, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row616, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row618, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row620, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row622, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language6},
 	{Name: "jira", Destroys: acts14},
 	{Name: "jiti", Language: &language6},
 	{Name: "jj", Arity: 2, Destroys: acts139},
-	{Name: "jless", Row: &row620, Risk: 5},
+	{Name: "jless", Row: &row624, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
 	{Name: "joe", Row: &row201},
-	{Name: "join", Row: &row622, Risk: 1},
-	{Name: "journalctl", Row: &row624, Risk: 1, Worse: worse625, Destroys: acts626},
+	{Name: "join", Row: &row626, Risk: 1},
+	{Name: "journalctl", Row: &row628, Risk: 1, Worse: worse629, Destroys: acts630},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language6},
-	{Name: "jsdoc", Row: &row628, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row612, Language: &language6, Is: 0x200},
+	{Name: "jsdoc", Row: &row632, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row616, Language: &language6, Is: 0x200},
 	{Name: "jsr", Destroys: acts121},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
@@ -6920,25 +6950,25 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row630, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "just", Row: &row634, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
 	{Name: "jython", Language: &language104},
 	{Name: "k3d", Row: &row26, Destroys: acts38},
-	{Name: "k3s", Destroys: acts631},
+	{Name: "k3s", Destroys: acts635},
 	{Name: "k9s", Row: &row26},
 	{Name: "kadmin", Destroys: acts167},
-	{Name: "kafka-delete-records", Destroys: acts632},
-	{Name: "kafka-delete-records.sh", Destroys: acts632},
-	{Name: "kafka-topics", Destroys: acts632},
-	{Name: "kafka-topics.sh", Destroys: acts632},
+	{Name: "kafka-delete-records", Destroys: acts636},
+	{Name: "kafka-delete-records.sh", Destroys: acts636},
+	{Name: "kafka-topics", Destroys: acts636},
+	{Name: "kafka-topics.sh", Destroys: acts636},
 	{Name: "kak", Row: &row201},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row39, Destroys: acts632},
+	{Name: "kcat", Row: &row39, Destroys: acts636},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row97},
 	{Name: "kdb5_util", Destroys: acts167},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts560},
+	{Name: "kexec", Destroys: acts564},
 	{Name: "keyring", Row: &row122, Is: 0x100000, Destroys: acts20},
 	{Name: "keystone", Destroys: acts283},
 	{Name: "keytool", Destroys: acts20},
@@ -6955,7 +6985,7 @@ var commands = [...]Command{
 	{Name: "kiro", Is: 0x100000000},
 	{Name: "kiro-cli", Is: 0x100000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts633},
+	{Name: "knex", Arity: 2, Destroys: acts637},
 	{Name: "knife", Row: &row26, Destroys: acts28},
 	{Name: "knip", Is: 0x80000},
 	{Name: "ko", Destroys: acts53},
@@ -6964,7 +6994,7 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts52},
 	{Name: "kops", Destroys: acts38},
-	{Name: "kotlin", Row: &row612, Language: &language6, Is: 0x600},
+	{Name: "kotlin", Row: &row616, Language: &language6, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
 	{Name: "kotlinc", Language: &language6, Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
@@ -6973,17 +7003,17 @@ var commands = [...]Command{
 	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts38},
-	{Name: "kubectl", Row: &row635, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts631},
-	{Name: "kubectl annotate", Row: &row569, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row637, Risk: 4, Worse: worse638},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse638},
-	{Name: "kubectl apply", Row: &row569, Risk: 5},
-	{Name: "kubectl attach", Row: &row569, Risk: 5},
-	{Name: "kubectl auth", Row: &row637, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row569, Risk: 5},
-	{Name: "kubectl certificate", Row: &row569},
-	{Name: "kubectl cluster-info", Row: &row637, Risk: 4, Worse: worse638},
-	{Name: "kubectl config", Row: &row637, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row639, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts635},
+	{Name: "kubectl annotate", Row: &row573, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row641, Risk: 4, Worse: worse642},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse642},
+	{Name: "kubectl apply", Row: &row573, Risk: 5},
+	{Name: "kubectl attach", Row: &row573, Risk: 5},
+	{Name: "kubectl auth", Row: &row641, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row573, Risk: 5},
+	{Name: "kubectl certificate", Row: &row573},
+	{Name: "kubectl cluster-info", Row: &row641, Risk: 4, Worse: worse642},
+	{Name: "kubectl config", Row: &row641, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row65},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -6992,48 +7022,48 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row65},
 	{Name: "kubectl config set-credentials", Row: &row65},
 	{Name: "kubectl config use-context", Row: &row65},
-	{Name: "kubectl config view", Risk: 1, Worse: worse639},
-	{Name: "kubectl cordon", Row: &row569, Risk: 5},
-	{Name: "kubectl cp", Row: &row569, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row569, Risk: 5},
-	{Name: "kubectl debug", Row: &row569, Risk: 5},
-	{Name: "kubectl delete", Row: &row569, Risk: 6},
-	{Name: "kubectl describe", Row: &row637, Risk: 4, Worse: worse638},
-	{Name: "kubectl diff", Row: &row637, Risk: 4, Worse: worse638},
-	{Name: "kubectl drain", Row: &row569, Risk: 6},
-	{Name: "kubectl edit", Row: &row569, Risk: 5},
-	{Name: "kubectl events", Row: &row637, Risk: 4, Worse: worse638},
+	{Name: "kubectl config view", Risk: 1, Worse: worse643},
+	{Name: "kubectl cordon", Row: &row573, Risk: 5},
+	{Name: "kubectl cp", Row: &row573, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row573, Risk: 5},
+	{Name: "kubectl debug", Row: &row573, Risk: 5},
+	{Name: "kubectl delete", Row: &row573, Risk: 6},
+	{Name: "kubectl describe", Row: &row641, Risk: 4, Worse: worse642},
+	{Name: "kubectl diff", Row: &row641, Risk: 4, Worse: worse642},
+	{Name: "kubectl drain", Row: &row573, Risk: 6},
+	{Name: "kubectl edit", Row: &row573, Risk: 5},
+	{Name: "kubectl events", Row: &row641, Risk: 4, Worse: worse642},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper641, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row637, Risk: 4, Worse: worse638},
-	{Name: "kubectl expose", Row: &row569, Risk: 5},
-	{Name: "kubectl get", Row: &row637, Risk: 4, Worse: worse638},
+	{Name: "kubectl exec", Wrapper: &wrapper645, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row641, Risk: 4, Worse: worse642},
+	{Name: "kubectl expose", Row: &row573, Risk: 5},
+	{Name: "kubectl get", Row: &row641, Risk: 4, Worse: worse642},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row569},
-	{Name: "kubectl label", Row: &row569, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row573},
+	{Name: "kubectl label", Row: &row573, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row637, Risk: 4, Worse: worse638},
-	{Name: "kubectl patch", Row: &row569, Risk: 5},
-	{Name: "kubectl plugin", Row: &row569},
-	{Name: "kubectl port-forward", Row: &row569, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row569, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row569, Risk: 6},
-	{Name: "kubectl rollout", Row: &row637, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl logs", Row: &row641, Risk: 4, Worse: worse642},
+	{Name: "kubectl patch", Row: &row573, Risk: 5},
+	{Name: "kubectl plugin", Row: &row573},
+	{Name: "kubectl port-forward", Row: &row573, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row573, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row573, Risk: 6},
+	{Name: "kubectl rollout", Row: &row641, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper641},
-	{Name: "kubectl run", Row: &row569, Risk: 5},
-	{Name: "kubectl scale", Row: &row569, Risk: 5},
-	{Name: "kubectl set", Row: &row569, Risk: 5},
-	{Name: "kubectl taint", Row: &row569, Risk: 5},
-	{Name: "kubectl top", Row: &row637, Arity: 3, Risk: 4, Worse: worse638},
-	{Name: "kubectl uncordon", Row: &row569, Risk: 5},
-	{Name: "kubectl version", Row: &row637, Risk: 4, Worse: worse638},
-	{Name: "kubectl wait", Row: &row637, Risk: 4, Worse: worse638},
+	{Name: "kubectl rsh", Wrapper: &wrapper645},
+	{Name: "kubectl run", Row: &row573, Risk: 5},
+	{Name: "kubectl scale", Row: &row573, Risk: 5},
+	{Name: "kubectl set", Row: &row573, Risk: 5},
+	{Name: "kubectl taint", Row: &row573, Risk: 5},
+	{Name: "kubectl top", Row: &row641, Arity: 3, Risk: 4, Worse: worse642},
+	{Name: "kubectl uncordon", Row: &row573, Risk: 5},
+	{Name: "kubectl version", Row: &row641, Risk: 4, Worse: worse642},
+	{Name: "kubectl wait", Row: &row641, Risk: 4, Worse: worse642},
 	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts102},
-	{Name: "last", Row: &row643, Risk: 1},
+	{Name: "last", Row: &row647, Risk: 1},
 	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts378},
 	{Name: "lb4", Destroys: acts283},
 	{Name: "lckdo", Is: 0x4},
@@ -7041,13 +7071,13 @@ var commands = [...]Command{
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper645, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper649, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
 	{Name: "ldapdelete", Destroys: acts167},
 	{Name: "ldapmodify", Destroys: acts167},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row647},
-	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts555},
+	{Name: "ldd", Row: &row651},
+	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts559},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
 	{Name: "lein compile", Risk: 2},
@@ -7055,8 +7085,8 @@ var commands = [...]Command{
 	{Name: "lein run", Is: 0x800},
 	{Name: "lein test", Risk: 2},
 	{Name: "lerna", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts53},
-	{Name: "lerna exec", Wrapper: &wrapper565, Risk: 5},
-	{Name: "less", Row: &row649, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna exec", Wrapper: &wrapper569, Risk: 5},
+	{Name: "less", Row: &row653, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
@@ -7073,10 +7103,10 @@ var commands = [...]Command{
 	{Name: "linode", Destroys: acts184},
 	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts184},
 	{Name: "lint-staged", Row: &row49, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper592},
-	{Name: "linux64", Wrapper: &wrapper592},
-	{Name: "liquibase", Destroys: acts650},
-	{Name: "litecli", Row: &row652, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "linux32", Wrapper: &wrapper596},
+	{Name: "linux64", Wrapper: &wrapper596},
+	{Name: "liquibase", Destroys: acts654},
+	{Name: "litecli", Row: &row656, Inspector: "sql", Is: 0xc000000, Risk: 5},
 	{Name: "litefs", Row: &row97},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row44, Is: 0x200},
@@ -7089,18 +7119,18 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row654, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row658, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row39},
-	{Name: "locate", Row: &row656, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row660, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper10},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts657},
+	{Name: "logrotate", Destroys: acts661},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language6},
-	{Name: "look", Row: &row659, Risk: 1},
+	{Name: "look", Row: &row663, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts82},
 	{Name: "lpass", Is: 0x100000},
@@ -7109,39 +7139,39 @@ var commands = [...]Command{
 	{Name: "lscpu", Risk: 1},
 	{Name: "lsd", Row: &row282, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row661, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row663, Risk: 1},
-	{Name: "lsusb", Row: &row665, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper667, Is: 0x20000},
+	{Name: "lsof", Row: &row665, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row667, Risk: 1},
+	{Name: "lsusb", Row: &row669, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper671, Is: 0x20000},
 	{Name: "lua", Language: &language359, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "luajit", Language: &language359, Arity: 2},
 	{Name: "luarocks", Row: &row130, Is: 0x100000, Destroys: acts146},
-	{Name: "lv", Row: &row649},
+	{Name: "lv", Row: &row653},
 	{Name: "lvextend", Destroys: acts82},
 	{Name: "lvreduce", Destroys: acts82},
 	{Name: "lvremove", Is: 0x4000000000, Destroys: acts82},
 	{Name: "lxc", Is: 0x2, Destroys: acts7},
-	{Name: "lxc exec", Wrapper: &wrapper596},
+	{Name: "lxc exec", Wrapper: &wrapper600},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row669},
+	{Name: "lz4", Row: &row673},
 	{Name: "lz4cat", Row: &row136},
 	{Name: "lzcat", Row: &row136},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "lzless", Row: &row136},
-	{Name: "lzma", Row: &row671},
+	{Name: "lzma", Row: &row675},
 	{Name: "m4", Language: &language6, Is: 0x106000},
 	{Name: "mac2unix", Row: &row321},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper596},
+	{Name: "machinectl shell", Wrapper: &wrapper600},
 	{Name: "madge", Is: 0x80000},
 	{Name: "mage", Row: &row114, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
 	{Name: "mail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "mailsend", Destroys: acts19},
 	{Name: "mailx", Row: &row39, Is: 0x28000000000, Destroys: acts19},
-	{Name: "make", Row: &row673, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row677, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
 	{Name: "man", Row: &row33, Is: 0x40004000, Risk: 1},
 	{Name: "manage.py", Is: 0x100000, Destroys: acts287},
@@ -7151,10 +7181,10 @@ var commands = [...]Command{
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper10},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts674},
+	{Name: "mariadb-admin", Destroys: acts678},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row676, Is: 0x80000, Risk: 2, Worse: worse677},
-	{Name: "markdownlint-cli2", Row: &row676, Is: 0x80000, Risk: 2, Worse: worse677},
+	{Name: "markdownlint", Row: &row680, Is: 0x80000, Risk: 2, Worse: worse681},
+	{Name: "markdownlint-cli2", Row: &row680, Is: 0x80000, Risk: 2, Worse: worse681},
 	{Name: "masscan", Row: &row97},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language6},
@@ -7162,54 +7192,54 @@ var commands = [...]Command{
 	{Name: "mattermost", Destroys: acts14},
 	{Name: "maturin", Is: 0x2000000000, Destroys: acts367},
 	{Name: "maxima", Language: &language6},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts678, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts682, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options78},
 	{Name: "mc mirror", Transfer: &options78},
 	{Name: "mc mv", Transfer: &options78},
 	{Name: "mcedit", Row: &row201},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts678, Recursive: []string{"*"}},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts682, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options78},
 	{Name: "mcli mirror", Transfer: &options78},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row680, Risk: 1},
-	{Name: "md5sum", Row: &row682, Risk: 1},
+	{Name: "md5", Row: &row684, Risk: 1},
+	{Name: "md5sum", Row: &row686, Risk: 1},
 	{Name: "mdadm", Is: 0x4000000000, Destroys: acts82},
-	{Name: "mdbook", Row: &row684, Is: 0x8, Risk: 2},
+	{Name: "mdbook", Row: &row688, Is: 0x8, Risk: 2},
 	{Name: "mdcat", Row: &row136},
 	{Name: "medusa", Destroys: acts283},
 	{Name: "melos", Arity: 2},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row686, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse687},
+	{Name: "meson", Row: &row690, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse691},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
 	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper565},
+	{Name: "meta exec", Wrapper: &wrapper569},
 	{Name: "metagpt", Is: 0x100000000},
 	{Name: "metal", Destroys: acts184},
 	{Name: "micro", Row: &row201},
-	{Name: "microk8s.kubectl", Destroys: acts631},
+	{Name: "microk8s.kubectl", Destroys: acts635},
 	{Name: "micropython", Language: &language104},
 	{Name: "migrate", Arity: 2, Destroys: acts50},
-	{Name: "mikro-orm", Destroys: acts688},
+	{Name: "mikro-orm", Destroys: acts692},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts28},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row26, Destroys: acts38},
-	{Name: "minikube ssh", Wrapper: &wrapper690},
+	{Name: "minikube ssh", Wrapper: &wrapper694},
 	{Name: "minitest", Row: &row107, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts31},
-	{Name: "mise exec", Wrapper: &wrapper692, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper696, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper692, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper696, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper692},
+	{Name: "mise x", Wrapper: &wrapper696},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row694, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts695},
+	{Name: "mix", Row: &row698, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts699},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7223,19 +7253,19 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row697, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row699, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row701, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row703, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts82},
-	{Name: "mkfifo", Row: &row697, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row701, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts82},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts82},
-	{Name: "mknod", Row: &row697, Is: 0x20},
+	{Name: "mknod", Row: &row701, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts82},
-	{Name: "mktemp", Row: &row701, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row656},
+	{Name: "mktemp", Row: &row705, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row660},
 	{Name: "mlr", Row: &row381, Risk: 5},
 	{Name: "mmctl", Destroys: acts14},
 	{Name: "mocha", Row: &row58, Is: 0x2000080008, Risk: 2},
@@ -7243,16 +7273,16 @@ var commands = [...]Command{
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts702},
-	{Name: "mongodump", Row: &row704},
-	{Name: "mongorestore", Destroys: acts705},
-	{Name: "mongosh", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts702},
+	{Name: "mongo", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts706},
+	{Name: "mongodump", Row: &row708},
+	{Name: "mongorestore", Destroys: acts709},
+	{Name: "mongosh", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts706},
 	{Name: "monit", Destroys: acts378},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row649, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper707, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row653, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper711, Is: 0x400000, Risk: 4},
 	{Name: "mosquitto_pub", Row: &row39},
-	{Name: "most", Row: &row649, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row653, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -7262,36 +7292,36 @@ var commands = [...]Command{
 	{Name: "msmtp", Row: &row39, Is: 0x8000000000, Destroys: acts19},
 	{Name: "mtr", Inspector: "lookup", Risk: 4},
 	{Name: "multipass", Is: 0x2, Destroys: acts7},
-	{Name: "multipass exec", Wrapper: &wrapper596},
+	{Name: "multipass exec", Wrapper: &wrapper600},
 	{Name: "mutt", Row: &row39, Is: 0x8000000000, Destroys: acts19},
-	{Name: "mv", Row: &row708, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts709, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts555},
-	{Name: "mycli", Row: &row652, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row710, Is: 0x80208, Risk: 2, Worse: worse84},
-	{Name: "mysql", Row: &row712, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts705},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts674},
-	{Name: "mysqldump", Row: &row704, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts705},
+	{Name: "mv", Row: &row712, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts713, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts559},
+	{Name: "mycli", Row: &row656, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row714, Is: 0x80208, Risk: 2, Worse: worse84},
+	{Name: "mysql", Row: &row716, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts709},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts678},
+	{Name: "mysqldump", Row: &row708, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts709},
 	{Name: "mysqlsh", Row: &row97, Is: 0x4100000},
 	{Name: "nano", Row: &row201},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row714, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts632},
-	{Name: "nc", Row: &row716, Is: 0x8028000400000, Risk: 4},
+	{Name: "nasm", Row: &row718, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts636},
+	{Name: "nc", Row: &row720, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row716, Is: 0x8028000400000, Risk: 4},
+	{Name: "ncat", Row: &row720, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts19},
-	{Name: "neon", Destroys: acts717},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts717},
+	{Name: "neon", Destroys: acts721},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts721},
 	{Name: "net", Destroys: acts167},
-	{Name: "netcat", Row: &row716, Is: 0x8028000400000, Risk: 4},
-	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts718, Recursive: []string{"*"}},
+	{Name: "netcat", Row: &row720, Is: 0x8028000400000, Risk: 4},
+	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts722, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options79},
-	{Name: "netlify dev:exec", Wrapper: &wrapper720},
+	{Name: "netlify dev:exec", Wrapper: &wrapper724},
 	{Name: "netplan", Destroys: acts339},
 	{Name: "netsh", Destroys: acts339},
 	{Name: "netstat", Risk: 1},
@@ -7313,26 +7343,26 @@ var commands = [...]Command{
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row39, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper722},
+	{Name: "nice", Wrapper: &wrapper726},
 	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row130},
-	{Name: "ninja", Row: &row114, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse687},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts723},
+	{Name: "ninja", Row: &row114, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse691},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts727},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts723},
+	{Name: "nix-collect-garbage", Destroys: acts727},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts723},
-	{Name: "nl", Row: &row725, Risk: 1},
-	{Name: "nm", Row: &row727, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts727},
+	{Name: "nl", Row: &row729, Risk: 1},
+	{Name: "nm", Row: &row731, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row97, Risk: 4},
 	{Name: "nmcli", Destroys: acts339},
 	{Name: "nocorrect", Wrapper: &wrapper163},
@@ -7340,126 +7370,126 @@ var commands = [...]Command{
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row49, Wrapper: &wrapper729},
+	{Name: "nodemon", Row: &row49, Wrapper: &wrapper733},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
 	{Name: "noglob", Wrapper: &wrapper163},
-	{Name: "nohup", Wrapper: &wrapper731, Is: 0x2000000000000},
+	{Name: "nohup", Wrapper: &wrapper735, Is: 0x2000000000000},
 	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts101},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts14},
 	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts732},
-	{Name: "nox", Row: &row734, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse735},
-	{Name: "np", Destroys: acts736},
-	{Name: "npm", Row: &row738, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts121},
+	{Name: "now", Destroys: acts736},
+	{Name: "nox", Row: &row738, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse739},
+	{Name: "np", Destroys: acts740},
+	{Name: "npm", Row: &row742, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts121},
 	{Name: "npm access", Row: &row122, Risk: 6},
-	{Name: "npm add", Row: &row740, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "npm add", Row: &row744, Is: 0x300000, Risk: 4, Worse: worse123},
 	{Name: "npm adduser", Row: &row122},
-	{Name: "npm audit", Row: &row740, Is: 0x100000, Risk: 4, Worse: worse741},
-	{Name: "npm bin", Row: &row743, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row745, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row746},
-	{Name: "npm c edit", Row: &row746},
+	{Name: "npm audit", Row: &row744, Is: 0x100000, Risk: 4, Worse: worse745},
+	{Name: "npm bin", Row: &row747, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row749, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row750},
+	{Name: "npm c edit", Row: &row750},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row746},
+	{Name: "npm c set", Row: &row750},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row740, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row740},
+	{Name: "npm ci", Row: &row744, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row744},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row745, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row746},
-	{Name: "npm config edit", Row: &row746},
-	{Name: "npm config fix", Row: &row746},
+	{Name: "npm config", Row: &row749, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row750},
+	{Name: "npm config edit", Row: &row750},
+	{Name: "npm config fix", Row: &row750},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row746},
+	{Name: "npm config set", Row: &row750},
 	{Name: "npm create", Row: &row122, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse123},
-	{Name: "npm dedupe", Row: &row740, Risk: 4, Worse: worse123},
+	{Name: "npm dedupe", Row: &row744, Risk: 4, Worse: worse123},
 	{Name: "npm deprecate", Row: &row122, Risk: 6},
 	{Name: "npm dist-tag", Row: &row122, Risk: 6},
-	{Name: "npm doctor", Row: &row743, Risk: 4},
+	{Name: "npm doctor", Row: &row747, Risk: 4},
 	{Name: "npm edit", Row: &row122},
 	{Name: "npm exec", Wrapper: &wrapper128, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row743, Risk: 1},
+	{Name: "npm explain", Row: &row747, Risk: 1},
 	{Name: "npm explore", Row: &row122},
-	{Name: "npm fund", Row: &row743, Risk: 1, Worse: worse747},
-	{Name: "npm get", Row: &row743, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row743, Risk: 1},
+	{Name: "npm fund", Row: &row747, Risk: 1, Worse: worse751},
+	{Name: "npm get", Row: &row747, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row747, Risk: 1},
 	{Name: "npm hook", Row: &row122},
-	{Name: "npm i", Row: &row740, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "npm i", Row: &row744, Is: 0x300000, Risk: 4, Worse: worse123},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row743, Risk: 4},
+	{Name: "npm info", Row: &row747, Risk: 4},
 	{Name: "npm init", Row: &row122, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row740, Is: 0x300000, Risk: 4, Worse: worse123},
-	{Name: "npm install-test", Row: &row740, Is: 0x200000},
-	{Name: "npm it", Row: &row740, Is: 0x200000},
-	{Name: "npm la", Row: &row743, Risk: 1},
-	{Name: "npm link", Row: &row740, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row743, Risk: 1},
-	{Name: "npm ll", Row: &row743, Risk: 1},
+	{Name: "npm install", Row: &row744, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "npm install-test", Row: &row744, Is: 0x200000},
+	{Name: "npm it", Row: &row744, Is: 0x200000},
+	{Name: "npm la", Row: &row747, Risk: 1},
+	{Name: "npm link", Row: &row744, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row747, Risk: 1},
+	{Name: "npm ll", Row: &row747, Risk: 1},
 	{Name: "npm login", Row: &row122, Is: 0x100000},
 	{Name: "npm logout", Row: &row122},
-	{Name: "npm ls", Row: &row743, Risk: 1},
+	{Name: "npm ls", Row: &row747, Risk: 1},
 	{Name: "npm org", Row: &row122},
-	{Name: "npm outdated", Row: &row743, Risk: 4},
+	{Name: "npm outdated", Row: &row747, Risk: 4},
 	{Name: "npm owner", Row: &row122, Risk: 6},
-	{Name: "npm pack", Row: &row743, Risk: 3},
-	{Name: "npm ping", Row: &row743, Risk: 4},
-	{Name: "npm pkg", Row: &row745, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row748},
-	{Name: "npm pkg fix", Row: &row748},
+	{Name: "npm pack", Row: &row747, Risk: 3},
+	{Name: "npm ping", Row: &row747, Risk: 4},
+	{Name: "npm pkg", Row: &row749, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row752},
+	{Name: "npm pkg fix", Row: &row752},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row748},
-	{Name: "npm prefix", Row: &row743, Risk: 1},
+	{Name: "npm pkg set", Row: &row752},
+	{Name: "npm prefix", Row: &row747, Risk: 1},
 	{Name: "npm profile", Row: &row122},
-	{Name: "npm prune", Row: &row740, Risk: 3},
+	{Name: "npm prune", Row: &row744, Risk: 3},
 	{Name: "npm publish", Row: &row122, Risk: 6},
-	{Name: "npm query", Row: &row743, Risk: 1},
-	{Name: "npm r", Row: &row743, Risk: 3},
-	{Name: "npm rebuild", Row: &row740, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row743, Risk: 3},
-	{Name: "npm restart", Row: &row743},
-	{Name: "npm rm", Row: &row740, Risk: 3},
-	{Name: "npm root", Row: &row743, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row743},
-	{Name: "npm run", Row: &row743, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
+	{Name: "npm query", Row: &row747, Risk: 1},
+	{Name: "npm r", Row: &row747, Risk: 3},
+	{Name: "npm rebuild", Row: &row744, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row747, Risk: 3},
+	{Name: "npm restart", Row: &row747},
+	{Name: "npm rm", Row: &row744, Risk: 3},
+	{Name: "npm root", Row: &row747, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row747},
+	{Name: "npm run", Row: &row747, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row743, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
-	{Name: "npm search", Row: &row743, Risk: 4},
+	{Name: "npm run-script", Row: &row747, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
+	{Name: "npm search", Row: &row747, Risk: 4},
 	{Name: "npm set", Row: &row122, Is: 0x100000},
 	{Name: "npm set-script", Row: &row122},
-	{Name: "npm show", Row: &row743, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row743, Risk: 3},
+	{Name: "npm show", Row: &row747, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row747, Risk: 3},
 	{Name: "npm star", Row: &row122},
-	{Name: "npm start", Row: &row743},
-	{Name: "npm stop", Row: &row743},
-	{Name: "npm t", Row: &row743, Risk: 2},
+	{Name: "npm start", Row: &row747},
+	{Name: "npm stop", Row: &row747},
+	{Name: "npm t", Row: &row747, Risk: 2},
 	{Name: "npm team", Row: &row122},
-	{Name: "npm test", Row: &row743, Risk: 2},
+	{Name: "npm test", Row: &row747, Risk: 2},
 	{Name: "npm token", Row: &row122, Is: 0x100000},
-	{Name: "npm tst", Row: &row743, Risk: 2},
-	{Name: "npm un", Row: &row743, Risk: 3},
-	{Name: "npm uninstall", Row: &row740, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row743, Risk: 3},
+	{Name: "npm tst", Row: &row747, Risk: 2},
+	{Name: "npm un", Row: &row747, Risk: 3},
+	{Name: "npm uninstall", Row: &row744, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row747, Risk: 3},
 	{Name: "npm unpublish", Row: &row122, Risk: 6},
-	{Name: "npm up", Row: &row740, Is: 0x200000, Risk: 4, Worse: worse123},
-	{Name: "npm update", Row: &row740, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "npm up", Row: &row744, Is: 0x200000, Risk: 4, Worse: worse123},
+	{Name: "npm update", Row: &row744, Is: 0x300000, Risk: 4, Worse: worse123},
 	{Name: "npm upgrade", Risk: 4, Worse: worse123},
-	{Name: "npm urn", Row: &row743},
-	{Name: "npm v", Row: &row743, Risk: 4},
+	{Name: "npm urn", Row: &row747},
+	{Name: "npm v", Row: &row747, Risk: 4},
 	{Name: "npm version", Row: &row122, Risk: 3},
-	{Name: "npm view", Row: &row743, Risk: 4},
-	{Name: "npm whoami", Row: &row743, Risk: 4},
-	{Name: "npm why", Row: &row743, Risk: 1},
+	{Name: "npm view", Row: &row747, Risk: 4},
+	{Name: "npm whoami", Row: &row747, Risk: 4},
+	{Name: "npm why", Row: &row747, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper128, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -7467,14 +7497,14 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper128, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row136},
-	{Name: "nsenter", Wrapper: &wrapper750, Is: 0x1, Risk: 7},
+	{Name: "nsenter", Wrapper: &wrapper754, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts718},
+	{Name: "ntl", Destroys: acts722},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts146},
-	{Name: "numactl", Wrapper: &wrapper752},
-	{Name: "numfmt", Row: &row754, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper756},
+	{Name: "numfmt", Row: &row758, Risk: 1},
 	{Name: "nuxt", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row44, Is: 0x200},
@@ -7483,22 +7513,22 @@ var commands = [...]Command{
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts82},
 	{Name: "nvram", Destroys: acts102},
 	{Name: "nwipe", Destroys: acts82},
-	{Name: "nx", Row: &row756, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse757},
-	{Name: "nx build", Risk: 2, Worse: worse758},
-	{Name: "nx e2e", Risk: 2, Worse: worse758},
-	{Name: "nx exec", Wrapper: &wrapper565, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse758},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse757},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse757},
-	{Name: "nx test", Risk: 2, Worse: worse758},
-	{Name: "nx typecheck", Risk: 2, Worse: worse758},
+	{Name: "nx", Row: &row760, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse761},
+	{Name: "nx build", Risk: 2, Worse: worse762},
+	{Name: "nx e2e", Risk: 2, Worse: worse762},
+	{Name: "nx exec", Wrapper: &wrapper569, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse762},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse761},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse761},
+	{Name: "nx test", Risk: 2, Worse: worse762},
+	{Name: "nx typecheck", Risk: 2, Worse: worse762},
 	{Name: "nyc", Row: &row143, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper565},
+	{Name: "oao all", Wrapper: &wrapper569},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row760, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row764, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options79},
 	{Name: "ocaml", Language: &language6},
@@ -7512,7 +7542,7 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options79},
 	{Name: "octave", Language: &language6},
 	{Name: "octosql", Row: &row97},
-	{Name: "od", Row: &row762, Risk: 1},
+	{Name: "od", Row: &row766, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
@@ -7528,11 +7558,11 @@ var commands = [...]Command{
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
 	{Name: "opensearch", Destroys: acts246},
-	{Name: "openssl", Row: &row764, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "openssl", Row: &row768, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse765},
+	{Name: "openssl req", Risk: 1, Worse: worse769},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
@@ -7560,27 +7590,27 @@ var commands = [...]Command{
 	{Name: "p4", Destroys: acts139},
 	{Name: "packer", Row: &row26, Arity: 2, Destroys: acts101},
 	{Name: "packet", Destroys: acts184},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts766},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts770},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts766},
+	{Name: "pamac", Is: 0x100000, Destroys: acts770},
 	{Name: "pandoc", Row: &row136},
 	{Name: "pants", Row: &row114, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row768, Is: 0x2000000008, Risk: 2},
+	{Name: "paratest", Row: &row772, Is: 0x2000000008, Risk: 2},
 	{Name: "parcel", Row: &row49, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts82},
 	{Name: "partprobe", Destroys: acts82},
-	{Name: "paru", Is: 0x100000, Destroys: acts766},
+	{Name: "paru", Is: 0x100000, Destroys: acts770},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
 	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts167},
-	{Name: "paste", Row: &row770, Risk: 1},
-	{Name: "patch", Row: &row772, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "paste", Row: &row774, Risk: 1},
+	{Name: "patch", Row: &row776, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive773},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive777},
 	{Name: "payload", Destroys: acts283},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
@@ -7600,35 +7630,35 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row97},
-	{Name: "perf record", Wrapper: &wrapper775},
-	{Name: "perf stat", Wrapper: &wrapper775},
-	{Name: "perf trace", Wrapper: &wrapper775},
-	{Name: "perl", Language: &language777, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper779},
+	{Name: "perf stat", Wrapper: &wrapper779},
+	{Name: "perf trace", Wrapper: &wrapper779},
+	{Name: "perl", Language: &language781, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row41, Is: 0x2000000000, Risk: 2},
 	{Name: "pfctl", Destroys: acts339},
 	{Name: "pg_dropcluster", Destroys: acts336},
-	{Name: "pg_dump", Row: &row704, Risk: 4},
-	{Name: "pg_dumpall", Row: &row704, Risk: 4},
+	{Name: "pg_dump", Row: &row708, Risk: 4},
+	{Name: "pg_dumpall", Row: &row708, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts705},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts705},
-	{Name: "pg_upgrade", Destroys: acts705},
+	{Name: "pg_resetwal", Destroys: acts709},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts709},
+	{Name: "pg_upgrade", Destroys: acts709},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row652, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts705},
-	{Name: "pgrep", Row: &row665, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row656, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts709},
+	{Name: "pgrep", Row: &row669, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts50},
 	{Name: "phinx", Destroys: acts149},
-	{Name: "php", Language: &language580, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row779, Risk: 1, Worse: worse780},
+	{Name: "php", Language: &language584, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row783, Risk: 1, Worse: worse784},
 	{Name: "php artisan", Arity: 3},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language580},
-	{Name: "php-cs-fixer", Row: &row782, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row782, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row768, Is: 0x2000000008, Risk: 2},
-	{Name: "phpdbg", Language: &language580},
-	{Name: "phpstan", Row: &row768, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cgi", Language: &language584},
+	{Name: "php-cs-fixer", Row: &row786, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row786, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row772, Is: 0x2000000008, Risk: 2},
+	{Name: "phpdbg", Language: &language584},
+	{Name: "phpstan", Row: &row772, Is: 0x2000000008, Risk: 2},
 	{Name: "phpunit", Row: &row41, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
@@ -7636,28 +7666,28 @@ var commands = [...]Command{
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language6},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row559},
+	{Name: "pigz", Row: &row563},
 	{Name: "pike", Language: &language6},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row782, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row784, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
+	{Name: "pint", Row: &row786, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row788, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row786, Risk: 1},
+	{Name: "pip check", Row: &row790, Risk: 1},
 	{Name: "pip config", Row: &row122, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row122, Risk: 5},
-	{Name: "pip download", Row: &row788, Is: 0x300000, Risk: 4, Worse: worse789},
-	{Name: "pip freeze", Row: &row786, Risk: 1},
-	{Name: "pip help", Row: &row786, Risk: 1},
-	{Name: "pip index", Row: &row786, Risk: 4},
-	{Name: "pip install", Row: &row788, Is: 0x2000300000, Risk: 4, Worse: worse789},
-	{Name: "pip list", Row: &row786, Risk: 1},
+	{Name: "pip download", Row: &row792, Is: 0x300000, Risk: 4, Worse: worse793},
+	{Name: "pip freeze", Row: &row790, Risk: 1},
+	{Name: "pip help", Row: &row790, Risk: 1},
+	{Name: "pip index", Row: &row790, Risk: 4},
+	{Name: "pip install", Row: &row792, Is: 0x2000300000, Risk: 4, Worse: worse793},
+	{Name: "pip list", Row: &row790, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row786, Risk: 1},
-	{Name: "pip uninstall", Row: &row788, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row788, Is: 0x2000200000, Risk: 4, Worse: worse789},
+	{Name: "pip show", Row: &row790, Risk: 1},
+	{Name: "pip uninstall", Row: &row792, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row792, Is: 0x2000200000, Risk: 4, Worse: worse793},
 	{Name: "pipenv", Row: &row215, Arity: 2, Is: 0x2000000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse123},
 	{Name: "pipenv graph", Risk: 4, Worse: worse123},
@@ -7673,72 +7703,72 @@ var commands = [...]Command{
 	{Name: "pipx upgrade", Is: 0x100000},
 	{Name: "pixi", Row: &row215, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper791, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper795, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper793, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper797, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts31},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
 	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts365},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row795, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row799, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row656},
-	{Name: "plutil", Row: &row797, Destroys: acts102},
-	{Name: "pm-suspend", Destroys: acts560},
+	{Name: "plocate", Row: &row660},
+	{Name: "plutil", Row: &row801, Destroys: acts102},
+	{Name: "pm-suspend", Destroys: acts564},
 	{Name: "pm2", Row: &row49, Arity: 2, Is: 0x100000000000, Destroys: acts378},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts102},
-	{Name: "pnpm", Row: &row799, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts121},
+	{Name: "pnpm", Row: &row803, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts121},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper801},
+	{Name: "pnpm -r exec", Wrapper: &wrapper805},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row745, Risk: 1},
-	{Name: "pnpm c list", Row: &row745, Risk: 1},
-	{Name: "pnpm c ls", Row: &row745, Risk: 1},
-	{Name: "pnpm c set", Row: &row746},
+	{Name: "pnpm c get", Row: &row749, Risk: 1},
+	{Name: "pnpm c list", Row: &row749, Risk: 1},
+	{Name: "pnpm c ls", Row: &row749, Risk: 1},
+	{Name: "pnpm c set", Row: &row750},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm config", Row: &row122, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row746},
-	{Name: "pnpm config get", Row: &row745, Risk: 1},
-	{Name: "pnpm config list", Row: &row745, Risk: 1},
-	{Name: "pnpm config ls", Row: &row745, Risk: 1},
-	{Name: "pnpm config set", Row: &row746},
+	{Name: "pnpm config delete", Row: &row750},
+	{Name: "pnpm config get", Row: &row749, Risk: 1},
+	{Name: "pnpm config list", Row: &row749, Risk: 1},
+	{Name: "pnpm config ls", Row: &row749, Risk: 1},
+	{Name: "pnpm config set", Row: &row750},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row122, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper128, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row122},
-	{Name: "pnpm exec", Wrapper: &wrapper801, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row803, Risk: 4, Worse: worse123},
+	{Name: "pnpm exec", Wrapper: &wrapper805, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row807, Risk: 4, Worse: worse123},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row743, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row803, Is: 0x300000, Risk: 4, Worse: worse123},
-	{Name: "pnpm install", Row: &row803, Is: 0x300000, Risk: 4, Worse: worse123},
-	{Name: "pnpm la", Row: &row803, Risk: 1},
+	{Name: "pnpm get", Row: &row747, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row807, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "pnpm install", Row: &row807, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "pnpm la", Row: &row807, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row803, Risk: 1},
-	{Name: "pnpm ll", Row: &row803, Risk: 1},
+	{Name: "pnpm list", Row: &row807, Risk: 1},
+	{Name: "pnpm ll", Row: &row807, Risk: 1},
 	{Name: "pnpm login", Row: &row122},
-	{Name: "pnpm ls", Row: &row803, Risk: 1},
-	{Name: "pnpm outdated", Row: &row803, Risk: 1},
+	{Name: "pnpm ls", Row: &row807, Risk: 1},
+	{Name: "pnpm outdated", Row: &row807, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row748},
+	{Name: "pnpm pkg set", Row: &row752},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row122, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row803, Risk: 1},
-	{Name: "pnpm run", Row: &row803, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
+	{Name: "pnpm root", Row: &row807, Risk: 1},
+	{Name: "pnpm run", Row: &row807, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
 	{Name: "pnpm setup", Row: &row122},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row122, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row803, Risk: 2},
-	{Name: "pnpm test", Row: &row803, Risk: 2},
+	{Name: "pnpm t", Row: &row807, Risk: 2},
+	{Name: "pnpm test", Row: &row807, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -7747,17 +7777,17 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row803, Risk: 1},
+	{Name: "pnpm why", Row: &row807, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper128, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row130, Is: 0x40000000, Destroys: acts146},
 	{Name: "poetry", Row: &row215, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts367},
-	{Name: "poetry about", Row: &row805, Risk: 1},
+	{Name: "poetry about", Row: &row809, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row805, Risk: 1},
+	{Name: "poetry check", Row: &row809, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row805, Risk: 1},
-	{Name: "poetry env list", Row: &row805, Risk: 1},
+	{Name: "poetry env info", Row: &row809, Risk: 1},
+	{Name: "poetry env list", Row: &row809, Risk: 1},
 	{Name: "poetry env remove", Row: &row216},
 	{Name: "poetry env use", Row: &row216},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
@@ -7777,59 +7807,59 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row805, Risk: 1},
+	{Name: "poetry show", Row: &row809, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row805, Risk: 1, Worse: worse806},
+	{Name: "poetry version", Row: &row809, Risk: 1, Worse: worse810},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
 	{Name: "postcss", Row: &row49, Is: 0x80000},
 	{Name: "posting", Destroys: acts111},
-	{Name: "poweroff", Risk: 6, Destroys: acts560},
+	{Name: "poweroff", Risk: 6, Destroys: acts564},
 	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row808},
-	{Name: "pre-commit", Row: &row810, Is: 0x2040080018},
+	{Name: "pr", Row: &row812},
+	{Name: "pre-commit", Row: &row814, Is: 0x2040080018},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "prek", Is: 0x2000000000},
 	{Name: "presto", Row: &row97, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row812, Is: 0x2000080018, Risk: 2, Worse: worse100},
+	{Name: "prettier", Row: &row816, Is: 0x2000080018, Risk: 2, Worse: worse100},
 	{Name: "prime-run", Wrapper: &wrapper10},
 	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse813, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse817, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Arity: 2, Is: 0x4080000, Destroys: acts814},
+	{Name: "prisma", Arity: 2, Is: 0x4080000, Destroys: acts818},
 	{Name: "prisma db", Is: 0x800},
-	{Name: "prisma1", Destroys: acts814},
+	{Name: "prisma1", Destroys: acts818},
 	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper816},
+	{Name: "prlimit", Wrapper: &wrapper820},
 	{Name: "profiles", Destroys: acts102},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row818, Is: 0x200, Risk: 2},
+	{Name: "protoc", Row: &row822, Is: 0x200, Risk: 2},
 	{Name: "proxychains", Wrapper: &wrapper10},
 	{Name: "proxychains4", Wrapper: &wrapper10},
-	{Name: "pry", Language: &language609, Is: 0x100000},
+	{Name: "pry", Language: &language613, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row768, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row772, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language6},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts717},
-	{Name: "psql", Row: &row820, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts721},
+	{Name: "psql", Row: &row824, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row665, Risk: 1},
+	{Name: "pstree", Row: &row669, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language104, Is: 0x100000},
-	{Name: "ptx", Row: &row822},
+	{Name: "ptx", Row: &row826},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper10},
-	{Name: "pulsar-admin", Destroys: acts632},
-	{Name: "pulumi", Row: &row26, Arity: 2, Risk: 5, Worse: worse27, Destroys: acts823},
+	{Name: "pulsar-admin", Destroys: acts636},
+	{Name: "pulumi", Row: &row26, Arity: 2, Risk: 5, Worse: worse27, Destroys: acts827},
 	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
@@ -7853,7 +7883,7 @@ var commands = [...]Command{
 	{Name: "pypy3", Language: &language104, Arity: 2, Handler: "module"},
 	{Name: "pyright", Row: &row56, Is: 0x80008, Risk: 2, Worse: worse84},
 	{Name: "pyspark", Row: &row97},
-	{Name: "pytest", Row: &row825, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row829, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language104, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
@@ -7868,13 +7898,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse826},
-	{Name: "python -m pip download", Risk: 4, Worse: worse827},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse826},
-	{Name: "python -m pip install", Risk: 4, Worse: worse827},
-	{Name: "python -m pip list", Risk: 1, Worse: worse826},
-	{Name: "python -m pip show", Risk: 1, Worse: worse826},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse827},
+	{Name: "python -m pip check", Risk: 1, Worse: worse830},
+	{Name: "python -m pip download", Risk: 4, Worse: worse831},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse830},
+	{Name: "python -m pip install", Risk: 4, Worse: worse831},
+	{Name: "python -m pip list", Risk: 1, Worse: worse830},
+	{Name: "python -m pip show", Risk: 1, Worse: worse830},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse831},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -7920,12 +7950,12 @@ var commands = [...]Command{
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
 	{Name: "r2", Row: &row97},
-	{Name: "rabbitmqadmin", Destroys: acts632},
-	{Name: "rabbitmqctl", Destroys: acts632},
+	{Name: "rabbitmqadmin", Destroys: acts636},
+	{Name: "rabbitmqctl", Destroys: acts636},
 	{Name: "racket", Language: &language6, Risk: 5},
 	{Name: "raco", Row: &row130, Is: 0x100000},
 	{Name: "radare2", Row: &row97},
-	{Name: "rails", Arity: 2, Is: 0x2000080000, Destroys: acts828},
+	{Name: "rails", Arity: 2, Is: 0x2000080000, Destroys: acts832},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
 	{Name: "rails db", Arity: 3, Is: 0x800},
@@ -7933,9 +7963,9 @@ var commands = [...]Command{
 	{Name: "rails destroy", Is: 0x100000},
 	{Name: "rails r", Is: 0x100800},
 	{Name: "rails runner", Is: 0x100800},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts829},
-	{Name: "railway run", Wrapper: &wrapper831},
-	{Name: "rake", Row: &row114, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts828},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts833},
+	{Name: "railway run", Wrapper: &wrapper835},
+	{Name: "rake", Row: &row114, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts832},
 	{Name: "raku", Language: &language6},
 	{Name: "rambler", Destroys: acts50},
 	{Name: "rancher", Destroys: acts38},
@@ -7948,26 +7978,26 @@ var commands = [...]Command{
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
 	{Name: "rc-service", Is: 0x100000000000, Destroys: acts378},
-	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts832, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options833},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts836, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options837},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options833},
-	{Name: "rclone copyto", Transfer: &options833},
+	{Name: "rclone copy", Transfer: &options837},
+	{Name: "rclone copyto", Transfer: &options837},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options833, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options833, Risk: 6},
+	{Name: "rclone move", Transfer: &options837, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options837, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options833, Risk: 6},
+	{Name: "rclone sync", Transfer: &options837, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row618, Is: 0x80000},
+	{Name: "react-scripts", Row: &row622, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row835, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row839, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x800000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
@@ -7975,25 +8005,25 @@ var commands = [...]Command{
 	{Name: "realpath", Is: 0x800000000000000, Risk: 1},
 	{Name: "rebar3", Row: &row130, Arity: 2, Is: 0x2000000000, Destroys: acts146},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts560},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts564},
 	{Name: "red", Row: &row201},
-	{Name: "redis-cli", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts836},
+	{Name: "redis-cli", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts840},
 	{Name: "reek", Row: &row107},
 	{Name: "refinery", Destroys: acts50},
-	{Name: "reflex", Wrapper: &wrapper838},
-	{Name: "reg", Destroys: acts839},
+	{Name: "reflex", Wrapper: &wrapper842},
+	{Name: "reg", Destroys: acts843},
 	{Name: "regctl", Destroys: acts234},
 	{Name: "regedit", Destroys: acts102},
 	{Name: "regina", Language: &language6},
 	{Name: "regsvr32", Row: &row54},
-	{Name: "release-it", Destroys: acts736},
+	{Name: "release-it", Destroys: acts740},
 	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts840},
+	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts844},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts139},
-	{Name: "repo forall", Wrapper: &wrapper565},
+	{Name: "repo forall", Wrapper: &wrapper569},
 	{Name: "resize2fs", Destroys: acts82},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts52},
@@ -8004,7 +8034,7 @@ var commands = [...]Command{
 	{Name: "revive", Row: &row348},
 	{Name: "rexec", Row: &row39},
 	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row842, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row846, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
 	{Name: "rimraf", Row: &row268, Is: 0x80000, Destroys: acts266, Wipes: "removed"},
@@ -8019,46 +8049,46 @@ var commands = [...]Command{
 	{Name: "roo", Is: 0x100000000},
 	{Name: "route", Risk: 1, Worse: worse123, Destroys: acts339},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts632},
-	{Name: "rpm", Row: &row844, Risk: 5, Parent: true, Destroys: acts334},
-	{Name: "rpm --query", Risk: 1, Worse: worse845},
-	{Name: "rpm --version", Risk: 1, Worse: worse845},
-	{Name: "rpm -V", Risk: 1, Worse: worse845},
-	{Name: "rpm -Va", Risk: 1, Worse: worse845},
-	{Name: "rpm -q", Risk: 1, Worse: worse845},
-	{Name: "rpm -qR", Risk: 1, Worse: worse845},
-	{Name: "rpm -qa", Risk: 1, Worse: worse845},
-	{Name: "rpm -qai", Risk: 1, Worse: worse845},
-	{Name: "rpm -qal", Risk: 1, Worse: worse845},
-	{Name: "rpm -qc", Risk: 1, Worse: worse845},
-	{Name: "rpm -qd", Risk: 1, Worse: worse845},
-	{Name: "rpm -qf", Risk: 1, Worse: worse845},
-	{Name: "rpm -qi", Risk: 1, Worse: worse845},
-	{Name: "rpm -ql", Risk: 1, Worse: worse845},
+	{Name: "rpk", Destroys: acts636},
+	{Name: "rpm", Row: &row848, Risk: 5, Parent: true, Destroys: acts334},
+	{Name: "rpm --query", Risk: 1, Worse: worse849},
+	{Name: "rpm --version", Risk: 1, Worse: worse849},
+	{Name: "rpm -V", Risk: 1, Worse: worse849},
+	{Name: "rpm -Va", Risk: 1, Worse: worse849},
+	{Name: "rpm -q", Risk: 1, Worse: worse849},
+	{Name: "rpm -qR", Risk: 1, Worse: worse849},
+	{Name: "rpm -qa", Risk: 1, Worse: worse849},
+	{Name: "rpm -qai", Risk: 1, Worse: worse849},
+	{Name: "rpm -qal", Risk: 1, Worse: worse849},
+	{Name: "rpm -qc", Risk: 1, Worse: worse849},
+	{Name: "rpm -qd", Risk: 1, Worse: worse849},
+	{Name: "rpm -qf", Risk: 1, Worse: worse849},
+	{Name: "rpm -qi", Risk: 1, Worse: worse849},
+	{Name: "rpm -ql", Risk: 1, Worse: worse849},
 	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row844},
+	{Name: "rpmquery", Row: &row848},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row97, Wrapper: &wrapper775},
+	{Name: "rr", Row: &row97, Wrapper: &wrapper779},
 	{Name: "rsh", Row: &row39},
 	{Name: "rsnapshot", Destroys: acts52},
-	{Name: "rspec", Row: &row847, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row849, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse850, Destroys: acts851, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row851, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row853, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse854, Destroys: acts855, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper692},
+	{Name: "rtx exec", Wrapper: &wrapper696},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row852, Is: 0x80008, Risk: 2, Worse: worse100},
-	{Name: "ruby", Language: &language609, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row854, Risk: 1, Worse: worse855},
-	{Name: "ruff", Row: &row857, Is: 0x80200, Risk: 2, Worse: worse100, Parent: true},
-	{Name: "ruff analyze", Row: &row859},
-	{Name: "ruff check", Row: &row859},
+	{Name: "rubocop", Row: &row856, Is: 0x80008, Risk: 2, Worse: worse100},
+	{Name: "ruby", Language: &language613, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row858, Risk: 1, Worse: worse859},
+	{Name: "ruff", Row: &row861, Is: 0x80200, Risk: 2, Worse: worse100, Parent: true},
+	{Name: "ruff analyze", Row: &row863},
+	{Name: "ruff check", Row: &row863},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row859, Risk: 3},
+	{Name: "ruff format", Row: &row863, Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
-	{Name: "run0", Wrapper: &wrapper861, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper865, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row54},
 	{Name: "runghc", Language: &language6, Is: 0x100200},
@@ -8067,11 +8097,11 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper565},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper569},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row863, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row867, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row865, Is: 0x8, Risk: 3},
+	{Name: "rustfmt", Row: &row869, Is: 0x8, Risk: 3},
 	{Name: "rustup", Row: &row122, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
@@ -8088,11 +8118,11 @@ var commands = [...]Command{
 	{Name: "rye run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts19},
-	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts678, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts682, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options78},
 	{Name: "s3cmd put", Transfer: &options78},
 	{Name: "s3cmd sync", Transfer: &options78},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts678, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts682, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options78},
 	{Name: "s5cmd mv", Transfer: &options78},
 	{Name: "s5cmd sync", Transfer: &options78},
@@ -8110,82 +8140,82 @@ var commands = [...]Command{
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row867, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts555},
+	{Name: "sbt", Row: &row871, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts559},
 	{Name: "sbt console", Is: 0x800},
 	{Name: "sc", Destroys: acts378},
-	{Name: "scala", Row: &row612, Language: &language6, Is: 0x1200},
+	{Name: "scala", Row: &row616, Language: &language6, Is: 0x1200},
 	{Name: "scala-cli", Language: &language6, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
 	{Name: "scalene", Language: &language1},
 	{Name: "scaleway", Destroys: acts184},
 	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row869, Risk: 1},
+	{Name: "scc", Row: &row873, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row114, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row871, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row875, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts82},
 	{Name: "scutil", Destroys: acts102},
 	{Name: "scw", Row: &row26, Destroys: acts184},
-	{Name: "sdiff", Row: &row873, Risk: 1},
+	{Name: "sdiff", Row: &row877, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts50},
 	{Name: "sea-orm-cli", Destroys: acts50},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "sed", Row: &row875, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse876},
+	{Name: "sed", Row: &row879, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse880},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts736},
-	{Name: "semgrep", Row: &row878, Risk: 2, Worse: worse84},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts740},
+	{Name: "semgrep", Row: &row882, Risk: 2, Worse: worse84},
 	{Name: "sendemail", Destroys: acts19},
 	{Name: "sendmail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts879},
-	{Name: "sequelize-cli", Destroys: acts879},
+	{Name: "sequelize", Arity: 2, Destroys: acts883},
+	{Name: "sequelize-cli", Destroys: acts883},
 	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
 	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts378},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse813, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper881},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse817, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper885},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row883, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row885},
+	{Name: "setfacl", Row: &row887, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row889},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper548, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper887},
+	{Name: "setpriv", Wrapper: &wrapper552, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper891},
 	{Name: "setuidgid", Wrapper: &wrapper346},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts82},
-	{Name: "sftp", Row: &row871, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper889, Is: 0x1},
+	{Name: "sftp", Row: &row875, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper893, Is: 0x1},
 	{Name: "sg_format", Destroys: acts82},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts82},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row682, Risk: 1},
-	{Name: "sha224sum", Row: &row682, Risk: 1},
-	{Name: "sha256sum", Row: &row682, Risk: 1},
-	{Name: "sha384sum", Row: &row682, Risk: 1},
-	{Name: "sha512sum", Row: &row682, Risk: 1},
-	{Name: "shasum", Row: &row891, Risk: 1},
+	{Name: "sha1sum", Row: &row686, Risk: 1},
+	{Name: "sha224sum", Row: &row686, Risk: 1},
+	{Name: "sha256sum", Row: &row686, Risk: 1},
+	{Name: "sha384sum", Row: &row686, Risk: 1},
+	{Name: "sha512sum", Row: &row686, Risk: 1},
+	{Name: "shasum", Row: &row895, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
 	{Name: "shellcheck", Row: &row202, Risk: 2, Worse: worse84},
-	{Name: "shfmt", Row: &row893, Risk: 2, Worse: worse84},
+	{Name: "shfmt", Row: &row897, Risk: 2, Worse: worse84},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row895, Is: 0x4000100020, Risk: 6, Destroys: acts266, Wipes: "files"},
-	{Name: "shuf", Row: &row897, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts560},
+	{Name: "shred", Row: &row899, Is: 0x4000100020, Risk: 6, Destroys: acts266, Wipes: "files"},
+	{Name: "shuf", Row: &row901, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts564},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts14},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row727, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row731, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
 	{Name: "sk", Row: &row383},
 	{Name: "skaffold", Row: &row26, Is: 0x2000000000, Destroys: acts38},
@@ -8212,9 +8242,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper899},
-	{Name: "sops exec-file", Wrapper: &wrapper901},
-	{Name: "sort", Row: &row903, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper903},
+	{Name: "sops exec-file", Wrapper: &wrapper905},
+	{Name: "sort", Row: &row907, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -8222,10 +8252,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row97},
 	{Name: "spark-sql", Row: &row97, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts102},
-	{Name: "sphinx-build", Row: &row905, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row909, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
 	{Name: "split", Row: &row239, Risk: 3},
-	{Name: "sponge", Row: &row907, Is: 0x20},
+	{Name: "sponge", Row: &row911, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -8235,7 +8265,7 @@ var commands = [...]Command{
 	{Name: "sqlc", Arity: 2},
 	{Name: "sqlcipher", Row: &row97, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row909, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row913, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row97, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row97},
@@ -8244,17 +8274,17 @@ var commands = [...]Command{
 	{Name: "sqlx", Destroys: acts50},
 	{Name: "srm", Row: &row268, Is: 0x100000, Risk: 6, Destroys: acts266, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row911, Risk: 1},
+	{Name: "ss", Row: &row915, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row913, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row913, Wrapper: &wrapper915, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row917, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row917, Wrapper: &wrapper919, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row917, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "ssh-keygen", Row: &row921, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts19},
 	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row919, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts146},
+	{Name: "stack", Row: &row923, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts146},
 	{Name: "stack bench", Risk: 2, Worse: worse123},
 	{Name: "stack build", Risk: 2, Worse: worse123},
 	{Name: "stack eval", Is: 0x800},
@@ -8266,35 +8296,35 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2, Worse: worse123},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse100},
-	{Name: "standard-version", Destroys: acts736},
+	{Name: "standard-version", Destroys: acts740},
 	{Name: "standardrb", Row: &row107},
 	{Name: "start", Row: &row54},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row921, Is: 0x800080000000000, Risk: 1},
+	{Name: "stat", Row: &row925, Is: 0x800080000000000, Risk: 1},
 	{Name: "staticcheck", Row: &row348, Is: 0x8, Risk: 2, Worse: worse84},
-	{Name: "stdbuf", Wrapper: &wrapper923},
+	{Name: "stdbuf", Wrapper: &wrapper927},
 	{Name: "steampipe", Row: &row97},
 	{Name: "step", Is: 0x100000, Destroys: acts20},
 	{Name: "stop-process", Is: 0x100000000000},
 	{Name: "storybook", Row: &row49, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper667, Is: 0x20000},
+	{Name: "strace", Wrapper: &wrapper671, Is: 0x20000},
 	{Name: "strapi", Destroys: acts283},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row925, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row929, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row49, Is: 0x2000080008, Risk: 2, Worse: worse100},
 	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper548, Is: 0x1},
+	{Name: "su-exec", Wrapper: &wrapper552, Is: 0x1},
 	{Name: "subl", Row: &row201},
 	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper927, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper931, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row136, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts928},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts932},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts378},
 	{Name: "supervisord", Is: 0x4},
@@ -8311,7 +8341,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row930, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row934, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8320,18 +8350,18 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row932, Is: 0x200},
-	{Name: "swiftc", Row: &row932, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row936, Is: 0x200},
+	{Name: "swiftc", Row: &row936, Is: 0x200, Risk: 2},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
 	{Name: "sysadminctl", Destroys: acts167},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts933},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts937},
 	{Name: "sysdig", Row: &row97},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row935, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts378},
+	{Name: "systemctl", Row: &row939, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts378},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -8346,32 +8376,32 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse936},
+	{Name: "systemctl show", Risk: 1, Worse: worse940},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper938},
+	{Name: "systemd-run", Wrapper: &wrapper942},
 	{Name: "systemsetup", Destroys: acts102},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row940, Risk: 1},
-	{Name: "tail", Row: &row942, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row944, Risk: 1},
+	{Name: "tail", Row: &row946, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x100000, Destroys: acts184},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
 	{Name: "tap", Row: &row143, Is: 0x80000},
-	{Name: "tar", Row: &row944, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse945, Destroys: acts946, Recursive: []string{"*"}},
+	{Name: "tar", Row: &row948, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse949, Destroys: acts950, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row948, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row952, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
 	{Name: "taskkill", Is: 0x100000000000, Destroys: acts365},
-	{Name: "taskset", Wrapper: &wrapper950, Is: 0x20000},
+	{Name: "taskset", Wrapper: &wrapper954, Is: 0x20000},
 	{Name: "tc", Destroys: acts339},
-	{Name: "tcc", Row: &row952, Is: 0x1200},
+	{Name: "tcc", Row: &row956, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts102},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row97},
@@ -8379,42 +8409,42 @@ var commands = [...]Command{
 	{Name: "tdl", Destroys: acts14},
 	{Name: "tea", Arity: 2, Destroys: acts392},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row954, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row958, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
-	{Name: "telinit", Risk: 6, Destroys: acts560},
+	{Name: "telinit", Risk: 6, Destroys: acts564},
 	{Name: "teller"},
 	{Name: "teller run", Wrapper: &wrapper327},
-	{Name: "telnet", Row: &row716, Is: 0x8028000400000, Risk: 4},
+	{Name: "telnet", Row: &row720, Is: 0x8028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row956, Arity: 2, Is: 0x18, Parent: true, Destroys: acts957},
+	{Name: "terraform", Row: &row960, Arity: 2, Is: 0x18, Parent: true, Destroys: acts961},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row959, Risk: 3},
+	{Name: "terraform fmt", Row: &row963, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row959, Risk: 4},
-	{Name: "terraform graph", Row: &row959, Risk: 1},
+	{Name: "terraform get", Row: &row963, Risk: 4},
+	{Name: "terraform graph", Row: &row963, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row959, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row963, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row959, Risk: 1},
-	{Name: "terraform plan", Row: &row959, Risk: 4},
-	{Name: "terraform providers", Row: &row959, Arity: 3, Risk: 1, Worse: worse123, Parent: true},
+	{Name: "terraform output", Row: &row963, Risk: 1},
+	{Name: "terraform plan", Row: &row963, Risk: 4},
+	{Name: "terraform providers", Row: &row963, Arity: 3, Risk: 1, Worse: worse123, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row959, Risk: 1},
+	{Name: "terraform show", Row: &row963, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row961, Risk: 4},
-	{Name: "terraform state pull", Row: &row961, Risk: 4},
-	{Name: "terraform state show", Row: &row961, Risk: 4},
+	{Name: "terraform state list", Row: &row965, Risk: 4},
+	{Name: "terraform state pull", Row: &row965, Risk: 4},
+	{Name: "terraform state show", Row: &row965, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row959, Risk: 1},
-	{Name: "terraform version", Row: &row959, Risk: 1},
+	{Name: "terraform validate", Row: &row963, Risk: 1},
+	{Name: "terraform version", Row: &row963, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row956, Arity: 2, Destroys: acts957},
+	{Name: "terragrunt", Row: &row960, Arity: 2, Destroys: acts961},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
@@ -8422,13 +8452,13 @@ var commands = [...]Command{
 	{Name: "testdisk", Destroys: acts82},
 	{Name: "texlua", Language: &language359},
 	{Name: "textql", Row: &row97},
-	{Name: "tflint", Row: &row963, Is: 0x2000000010, Risk: 2, Worse: worse157},
+	{Name: "tflint", Row: &row967, Is: 0x2000000010, Risk: 2, Worse: worse157},
 	{Name: "tftp", Row: &row39, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper965, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper969, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper967, Is: 0x2000000000000},
+	{Name: "timeout", Wrapper: &wrapper971, Is: 0x2000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
@@ -8437,16 +8467,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row969, Risk: 1},
-	{Name: "tomlq", Row: &row971, Risk: 5},
+	{Name: "tokei", Row: &row973, Risk: 1},
+	{Name: "tomlq", Row: &row975, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper973},
+	{Name: "toolbox run", Wrapper: &wrapper977},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row975, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row734, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse735},
+	{Name: "touch", Row: &row979, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row738, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse739},
 	{Name: "toybox", Wrapper: &wrapper116},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -8459,19 +8489,19 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts266},
 	{Name: "trash-put", Row: &row268, Destroys: acts266, Wipes: "removed"},
 	{Name: "trdsql", Row: &row97},
-	{Name: "tree", Row: &row977, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row981, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
 	{Name: "trino", Row: &row97, Is: 0x4000000},
 	{Name: "troff", Row: &row136},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row979, Is: 0x100020, Risk: 6, Destroys: acts266, Wipes: "files"},
+	{Name: "truncate", Row: &row983, Is: 0x100020, Risk: 6, Destroys: acts266, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper981},
-	{Name: "tsc", Row: &row983, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper985},
+	{Name: "tsc", Row: &row987, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
@@ -8489,16 +8519,16 @@ var commands = [...]Command{
 	{Name: "tune2fs", Destroys: acts82},
 	{Name: "tup", Row: &row114, Is: 0x2000000000},
 	{Name: "turbo", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts717},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts721},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts14},
 	{Name: "twine", Row: &row122, Destroys: acts367},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row985, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts986},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts986},
-	{Name: "typeorm-ts-node-esm", Destroys: acts986},
+	{Name: "typedoc", Row: &row989, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts990},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts990},
+	{Name: "typeorm-ts-node-esm", Destroys: acts990},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row202, Risk: 2, Worse: worse84},
 	{Name: "uftrace", Is: 0x4},
@@ -8507,30 +8537,30 @@ var commands = [...]Command{
 	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ul", Row: &row136},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper565},
+	{Name: "ultra", Wrapper: &wrapper569},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper988},
+	{Name: "unbuffer", Wrapper: &wrapper992},
 	{Name: "uncompress", Row: &row213},
 	{Name: "unexpand", Row: &row353, Risk: 1},
-	{Name: "uniq", Row: &row990, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row992, Is: 0x18, Risk: 2},
+	{Name: "uniq", Row: &row994, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row996, Is: 0x18, Risk: 2},
 	{Name: "unix2dos", Row: &row321, Risk: 3},
 	{Name: "unix2mac", Row: &row321},
 	{Name: "unlink", Row: &row268, Is: 0x100020, Risk: 6, Destroys: acts266, Wipes: "files"},
-	{Name: "unlz4", Row: &row669},
-	{Name: "unlzma", Row: &row671},
-	{Name: "unpigz", Row: &row559},
+	{Name: "unlz4", Row: &row673},
+	{Name: "unlzma", Row: &row675},
+	{Name: "unpigz", Row: &row563},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper994},
+	{Name: "unshare", Wrapper: &wrapper998},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row671, Risk: 3},
-	{Name: "unzip", Row: &row996, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse997},
-	{Name: "unzstd", Row: &row999, Risk: 3},
+	{Name: "unxz", Row: &row675, Risk: 3},
+	{Name: "unzip", Row: &row1000, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1001},
+	{Name: "unzstd", Row: &row1003, Risk: 3},
 	{Name: "up", Destroys: acts37},
 	{Name: "upcloud", Destroys: acts184},
 	{Name: "upctl", Destroys: acts184},
@@ -8541,24 +8571,24 @@ var commands = [...]Command{
 	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts167},
 	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts167},
 	{Name: "users", Row: &row136, Risk: 1},
-	{Name: "usql", Row: &row652, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "usql", Row: &row656, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts7},
 	{Name: "uudecode", Row: &row136},
 	{Name: "uuencode", Row: &row136},
-	{Name: "uv", Row: &row215, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1000},
+	{Name: "uv", Row: &row215, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1004},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1002, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1004, Risk: 4},
+	{Name: "uv build", Row: &row1006, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1008, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1006, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1006, Risk: 1},
-	{Name: "uv pip list", Row: &row1006, Risk: 1},
-	{Name: "uv pip show", Row: &row1006, Risk: 1},
-	{Name: "uv pip tree", Row: &row1006, Risk: 1},
+	{Name: "uv pip check", Row: &row1010, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1010, Risk: 1},
+	{Name: "uv pip list", Row: &row1010, Risk: 1},
+	{Name: "uv pip show", Row: &row1010, Risk: 1},
+	{Name: "uv pip tree", Row: &row1010, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1008, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1012, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2},
 	{Name: "uv run flake8", Risk: 2},
@@ -8584,7 +8614,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row202, Risk: 2, Worse: worse84},
-	{Name: "valgrind", Wrapper: &wrapper1010},
+	{Name: "valgrind", Wrapper: &wrapper1014},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts85},
 	{Name: "vbc", Is: 0x200},
@@ -8592,7 +8622,7 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row130, Is: 0x100000, Destroys: acts146},
 	{Name: "vdir", Row: &row282, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts732, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts736, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
 	{Name: "vgreduce", Destroys: acts82},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts82},
@@ -8607,7 +8637,7 @@ var commands = [...]Command{
 	{Name: "visudo", Is: 0x1, Risk: 7},
 	{Name: "vite", Row: &row49, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row1012, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1016, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
@@ -8615,7 +8645,7 @@ var commands = [...]Command{
 	{Name: "volta run", Wrapper: &wrapper46},
 	{Name: "vsce", Destroys: acts146},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row983, Is: 0x2000080218, Risk: 2},
+	{Name: "vue-tsc", Row: &row987, Is: 0x2000080218, Risk: 2},
 	{Name: "vultr", Destroys: acts184},
 	{Name: "vultr-cli", Destroys: acts184},
 	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse84},
@@ -8629,22 +8659,22 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1014, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1016},
+	{Name: "watch", Wrapper: &wrapper1018, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1020},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row26, Destroys: acts101},
-	{Name: "wc", Row: &row1018, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1022, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts146},
 	{Name: "webpack", Row: &row49, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row54, Is: 0x10008000000000},
-	{Name: "werf", Destroys: acts568},
+	{Name: "werf", Destroys: acts572},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper565},
+	{Name: "west forall", Wrapper: &wrapper569},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts339},
-	{Name: "wget", Row: &row1020, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1021, Keeps: &keeps1022},
+	{Name: "wget", Row: &row1024, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1025, Keeps: &keeps1026},
 	{Name: "wget2", Is: 0x10008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
@@ -8657,7 +8687,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row1024, Is: 0x100000, Risk: 6, Destroys: acts266},
+	{Name: "wipe", Row: &row1028, Is: 0x100000, Risk: 6, Destroys: acts266},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts82},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row97},
@@ -8670,79 +8700,79 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1025},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1029},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
 	{Name: "wscat", Row: &row39, Is: 0x10008000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper1027, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper565},
+	{Name: "wsl", Wrapper: &wrapper1031, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper569},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper592},
+	{Name: "x86_64", Wrapper: &wrapper596},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts723},
+	{Name: "xbps-remove", Destroys: acts727},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1029, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1030},
+	{Name: "xcodebuild", Row: &row1033, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1034},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts82},
-	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts586},
-	{Name: "xhs", Is: 0x10008020000000, Destroys: acts586},
+	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts590},
+	{Name: "xhs", Is: 0x10008020000000, Destroys: acts590},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts365},
-	{Name: "xmllint", Row: &row1032, Risk: 1, Worse: worse1033},
+	{Name: "xmllint", Row: &row1036, Risk: 1, Worse: worse1037},
 	{Name: "xo", Risk: 2, Worse: worse100},
 	{Name: "xonsh", Language: &language104, Is: 0x100000},
-	{Name: "xq", Row: &row971, Risk: 5},
+	{Name: "xq", Row: &row975, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper265},
-	{Name: "xxd", Row: &row1035, Risk: 1},
-	{Name: "xz", Row: &row671, Risk: 3},
+	{Name: "xxd", Row: &row1039, Risk: 1},
+	{Name: "xz", Row: &row675, Risk: 3},
 	{Name: "xzcat", Row: &row134, Risk: 1},
 	{Name: "xzdiff", Row: &row136},
 	{Name: "xzgrep", Row: &row138, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "xzless", Row: &row136},
 	{Name: "xzmore", Row: &row136},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1037, Is: 0x80000, Risk: 2, Worse: worse84},
+	{Name: "yamllint", Row: &row1041, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "yapf", Row: &row56, Risk: 3},
-	{Name: "yarn", Row: &row799, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts121},
+	{Name: "yarn", Row: &row803, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts121},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn config", Row: &row122, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row745, Risk: 1},
-	{Name: "yarn config list", Row: &row745, Risk: 1},
-	{Name: "yarn config set", Row: &row746},
-	{Name: "yarn config unset", Row: &row746},
+	{Name: "yarn config get", Row: &row749, Risk: 1},
+	{Name: "yarn config list", Row: &row749, Risk: 1},
+	{Name: "yarn config set", Row: &row750},
+	{Name: "yarn config unset", Row: &row750},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row122, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper128, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper801, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper805, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row122, Is: 0x200000},
-	{Name: "yarn info", Row: &row803, Risk: 4},
-	{Name: "yarn install", Row: &row803, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row803, Risk: 1},
+	{Name: "yarn info", Row: &row807, Risk: 4},
+	{Name: "yarn install", Row: &row807, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row807, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row803, Risk: 1},
+	{Name: "yarn list", Row: &row807, Risk: 1},
 	{Name: "yarn login", Row: &row122},
 	{Name: "yarn npm", Row: &row122, Risk: 6},
 	{Name: "yarn plugin", Row: &row122, Is: 0x100000},
 	{Name: "yarn publish", Row: &row122, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row803, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
+	{Name: "yarn run", Row: &row807, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row803, Risk: 2},
+	{Name: "yarn test", Row: &row807, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -8750,20 +8780,20 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row803, Risk: 1},
-	{Name: "yarn why", Row: &row803, Risk: 1},
+	{Name: "yarn versions", Row: &row807, Risk: 1},
+	{Name: "yarn why", Row: &row807, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper565},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper569},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row714, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts766},
+	{Name: "yasm", Row: &row718, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts770},
 	{Name: "yc", Destroys: acts184},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row1039, Risk: 4},
-	{Name: "yq", Row: &row1041, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1042},
-	{Name: "yt-dlp", Row: &row1039, Risk: 4},
+	{Name: "youtube-dl", Row: &row1043, Risk: 4},
+	{Name: "yq", Row: &row1045, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1046},
+	{Name: "yt-dlp", Row: &row1043, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
@@ -8773,32 +8803,32 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row136},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts814},
+	{Name: "zenstack", Destroys: acts818},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts82},
 	{Name: "zgrep", Row: &row138, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1044, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1048, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1046, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row1050, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts225},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row649, Risk: 1},
+	{Name: "zless", Row: &row653, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row649},
+	{Name: "zmore", Row: &row653},
 	{Name: "zpool", Is: 0x4000000000, Destroys: acts82},
 	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row999, Risk: 3},
+	{Name: "zstd", Row: &row1003, Risk: 3},
 	{Name: "zstdcat", Row: &row136},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row136},
-	{Name: "zstdmt", Row: &row999},
+	{Name: "zstdmt", Row: &row1003},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},
@@ -8807,518 +8837,518 @@ var commands = [...]Command{
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 391, 1743, 1884, 0, 0, 0, 0, 0, 2876, 0, 0, 0, 0, 1844, 0, 0,
-	0, 0, 2044, 0, 0, 0, 0, 0, 1242, 1050, 0, 0, 0, 0, 2607, 0, 0, 0, 0, 0, 836, 2075, 0, 0, 0, 0, 511, 0, 829, 0, 3647, 366,
-	0, 0, 0, 0, 0, 0, 2946, 0, 0, 3681, 482, 460, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1156, 0, 333, 0, 0, 0, 0, 2450, 2591, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 844, 0, 3577, 3206, 0, 1136, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3278, 0, 278, 2798, 0, 1479, 0, 0, 0, 0, 0, 2448, 0, 0, 0, 0, 614, 2107, 2285, 0, 1256,
-	0, 0, 0, 0, 0, 0, 0, 0, 3095, 0, 0, 0, 0, 0, 2152, 0, 0, 0, 0, 0, 0, 311, 1933, 0, 0, 0, 0, 0, 2120, 0, 1078, 3483,
-	2367, 0, 0, 0, 0, 0, 317, 0, 0, 3481, 1816, 0, 0, 0, 0, 0, 0, 0, 0, 1587, 0, 0, 0, 0, 1318, 0, 2284, 0, 2878, 1500, 0, 918,
-	543, 1849, 0, 398, 0, 0, 0, 0, 394, 0, 676, 0, 0, 0, 0, 3201, 0, 2925, 0, 0, 0, 0, 0, 0, 410, 2431, 0, 1793, 0, 0, 0, 0,
-	0, 0, 3247, 2517, 0, 0, 500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1572, 43, 0, 0, 0, 0, 0, 0, 0, 2679, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 966, 525, 0, 0, 762, 3571, 0, 0, 0, 0, 0, 0, 0, 0, 2083, 1745, 3014, 0, 3072, 0, 0, 0, 2559, 0, 0, 50, 764, 2827, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 811, 178, 0, 0, 0, 2035, 0, 0, 0, 1663, 0, 0, 0, 52, 0, 0, 0, 0, 0, 1226, 0, 0,
-	752, 0, 2550, 3113, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2136, 2564, 3505, 0, 0, 290, 2077, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1710, 0, 1918, 1438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186, 2426, 369, 98, 931, 3512, 0, 0, 1430, 0, 2135, 3423, 0, 0, 0, 0,
-	0, 0, 0, 0, 1083, 0, 2747, 0, 0, 0, 0, 0, 0, 0, 0, 1739, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3626, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 0, 0, 0, 0, 0, 1561, 0, 0, 3673, 0, 0, 0, 2601, 1481, 0, 1652,
-	2151, 0, 0, 0, 0, 0, 0, 0, 699, 2206, 2667, 2914, 0, 0, 0, 0, 0, 0, 1679, 0, 0, 2596, 0, 0, 0, 0, 0, 0, 2715, 336, 2921, 1991,
-	0, 0, 0, 0, 0, 0, 0, 846, 3046, 1857, 0, 0, 0, 3588, 0, 0, 0, 0, 0, 0, 429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2574, 0, 0, 0, 0, 0, 0, 2409, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 627, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 465, 1222, 2457, 0, 0, 3344, 0, 0, 2017, 0, 2257, 0, 13, 0, 0, 0, 1829, 0, 1749, 2807, 0, 0, 0,
-	0, 0, 0, 1821, 0, 2821, 0, 0, 0, 254, 0, 0, 0, 2497, 0, 0, 0, 0, 0, 0, 0, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	319, 0, 0, 458, 0, 0, 0, 0, 1913, 0, 0, 0, 0, 487, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2964, 0, 0, 0, 3702, 0,
-	0, 3186, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3515, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1777, 0, 0, 0, 0, 2029, 0, 0, 77, 374, 2487, 3068, 0, 0, 0, 1373, 0, 0, 0, 0, 0, 0, 0, 0, 3517, 2185, 0, 3651, 0, 0, 0, 0,
-	0, 0, 0, 0, 1331, 0, 1218, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2444, 2052, 0, 639, 0, 0, 0, 3286, 0, 0,
-	0, 0, 1107, 2106, 0, 0, 1168, 0, 1696, 0, 0, 0, 2910, 0, 0, 2844, 0, 0, 0, 169, 0, 1428, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1268, 0, 0, 891, 2746, 0, 2583, 0, 0, 1151, 0, 0, 0, 0, 0, 2998, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 0, 1754, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 517, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 3672, 0, 0, 2552, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 999, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1941, 3556, 0, 0, 0, 1392, 0, 0, 2108,
-	0, 0, 0, 2438, 0, 0, 2454, 0, 3330, 1634, 0, 0, 0, 1325, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1473, 2324, 0, 0,
-	0, 0, 0, 0, 1586, 0, 0, 404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 3242, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 1283, 0, 0, 0, 0, 0, 0, 2292, 0, 2058, 0, 0, 120, 0, 0, 0, 0, 0, 0, 0, 2643, 0,
-	0, 0, 0, 0, 0, 3246, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2617, 0, 0, 0, 0, 0, 0, 3196, 3627, 0, 1959, 2013, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 677, 0, 0, 0, 0, 0, 0, 0, 0, 663, 0, 0, 0, 1203, 0, 0, 0, 2645, 0, 2452, 0, 0, 0, 0,
-	0, 2626, 0, 0, 0, 0, 0, 1227, 1698, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1199, 0, 0, 0, 0, 0, 0, 413, 0, 0, 0, 0, 0,
-	0, 0, 0, 2046, 0, 0, 2112, 3275, 0, 0, 0, 0, 0, 2658, 0, 0, 0, 0, 0, 3549, 0, 0, 0, 0, 0, 0, 1254, 0, 0, 0, 0, 0,
-	0, 1386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2567, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 3175, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1277, 1815, 0, 0, 0, 0, 978, 0,
-	0, 0, 0, 0, 1477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 916, 2469, 0, 0, 0, 0, 0, 341, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1667, 0, 0, 1423, 0, 521, 2744, 0, 452, 2421, 0, 3209, 1861, 0, 2649, 0, 370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1474, 0, 0, 0, 3170,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3607, 0, 0, 0, 0, 0, 0, 1340, 0, 0, 0, 0, 2482, 0, 0, 3249, 0, 0, 0, 0, 0, 2360,
-	0, 0, 0, 905, 2999, 0, 0, 0, 2250, 0, 3494, 0, 0, 0, 2299, 0, 0, 0, 0, 3442, 0, 0, 775, 507, 1603, 3054, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2390, 0, 3696, 0, 0, 0, 0, 0, 703, 1177, 0, 0, 3301, 652, 2337, 0, 0, 0, 0, 2898, 0, 0, 0, 0,
-	0, 1831, 0, 1757, 3305, 0, 0, 0, 0, 0, 0, 0, 2795, 701, 0, 0, 0, 0, 1138, 1183, 102, 1981, 0, 0, 0, 3221, 1095, 0, 2758, 0, 0, 0,
-	0, 0, 808, 0, 0, 0, 0, 3310, 0, 0, 0, 296, 2566, 0, 0, 0, 1966, 0, 0, 0, 0, 2760, 1585, 0, 3304, 2493, 0, 0, 0, 0, 0, 1213,
-	0, 2672, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1504, 0, 1275, 0, 0, 1161, 2883, 0, 0, 0, 1845, 0, 0, 0, 0, 0, 0,
-	1397, 2400, 2720, 0, 0, 0, 0, 0, 0, 1744, 0, 0, 0, 0, 0, 0, 0, 1228, 0, 0, 1219, 2420, 2777, 3430, 1531, 1899, 673, 3292, 0, 490, 0, 0,
-	0, 0, 0, 0, 0, 0, 1001, 1564, 3701, 0, 0, 968, 2290, 3318, 0, 0, 0, 0, 2520, 0, 0, 0, 0, 0, 0, 0, 1910, 0, 0, 0, 0, 0,
-	0, 0, 797, 0, 0, 0, 0, 2616, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 944, 0, 1450, 0, 0, 2796, 0, 0, 0, 1225, 0, 0, 0,
-	0, 0, 0, 0, 1568, 0, 0, 0, 0, 0, 0, 3425, 3530, 685, 2140, 0, 0, 981, 0, 2254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1631, 0, 0, 0, 0, 738, 0, 0, 0, 0, 0, 3609, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2218, 0, 0, 0, 78, 0, 0, 0,
-	0, 2776, 0, 0, 0, 1468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 295, 2942, 1027, 0,
-	0, 3223, 2042, 0, 0, 0, 0, 0, 0, 1969, 2944, 353, 2167, 0, 0, 0, 2742, 0, 0, 0, 693, 0, 0, 0, 0, 1492, 2506, 0, 0, 0, 0, 3122,
-	0, 571, 0, 0, 0, 0, 0, 0, 1022, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1018, 0, 0, 0, 48, 884, 3135, 0, 929,
-	0, 0, 1384, 0, 0, 0, 0, 0, 0, 3101, 0, 2127, 1371, 0, 0, 219, 0, 2526, 0, 415, 0, 3293, 0, 0, 3110, 0, 0, 0, 0, 0, 0, 0,
-	3104, 0, 0, 0, 0, 672, 0, 0, 0, 0, 2797, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2937, 0, 0, 0, 889, 0, 0, 0, 0,
-	0, 0, 1349, 0, 0, 1660, 0, 0, 0, 992, 2622, 3060, 0, 0, 3511, 0, 0, 0, 0, 0, 0, 2791, 0, 0, 0, 0, 1766, 0, 0, 3342, 1988, 97,
-	0, 0, 0, 3052, 0, 1699, 2428, 3683, 0, 0, 0, 0, 2373, 0, 0, 0, 632, 720, 1595, 1513, 0, 0, 3638, 0, 0, 193, 22, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3152, 0, 0, 0, 0, 1092, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1152, 0, 0, 3563, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3631, 2846, 0, 0, 0, 3166, 0, 0, 0, 0, 0, 1635, 1923, 0, 0, 0, 0, 0, 0, 0, 1795, 0, 0, 0, 2661, 0, 0, 2246,
-	0, 0, 0, 0, 1692, 0, 0, 0, 0, 0, 0, 0, 564, 0, 646, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3265, 0, 0, 3065,
-	0, 3138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2258, 2195, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2165, 3367, 0, 0, 0, 0, 0, 1989, 0,
-	0, 0, 0, 3027, 0, 0, 1736, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 843, 0, 3570, 0, 199, 2323, 2888, 1689, 0, 0,
-	0, 0, 908, 0, 0, 211, 0, 0, 0, 0, 0, 0, 0, 0, 1432, 0, 0, 0, 0, 0, 1786, 0, 0, 0, 0, 0, 2294, 0, 2588, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2435, 383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 378, 927, 0, 0, 0, 0, 0, 0, 3471, 0, 0, 3053,
-	0, 0, 0, 0, 190, 0, 2397, 0, 0, 2782, 0, 0, 0, 0, 0, 0, 1006, 0, 754, 0, 2908, 1850, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 267, 0, 325, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 2950, 0, 388, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2149, 0, 2764, 2267, 3315, 0, 0, 2003, 3268, 0, 0, 802, 0, 915, 0, 0, 0, 0, 528, 726, 1113, 0, 0, 0, 0, 0, 3697, 115,
-	262, 0, 0, 0, 2611, 0, 0, 0, 0, 3583, 0, 0, 0, 0, 2941, 0, 0, 2192, 1062, 2669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3319, 784,
-	0, 0, 0, 0, 0, 1662, 0, 2382, 0, 2053, 0, 0, 0, 434, 0, 0, 0, 2790, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1888, 0, 0, 0, 0,
-	2118, 0, 0, 0, 0, 0, 3454, 0, 0, 0, 0, 0, 0, 0, 0, 1848, 0, 2274, 3116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 391, 1760, 1901, 0, 0, 0, 0, 0, 2893, 0, 0, 0, 0, 1861, 0, 0,
+	0, 0, 2061, 0, 0, 0, 0, 0, 1243, 1050, 0, 0, 0, 0, 2624, 0, 0, 0, 0, 0, 836, 2092, 0, 0, 0, 0, 511, 0, 829, 0, 3664, 366,
+	0, 0, 0, 0, 0, 0, 2963, 0, 0, 3698, 482, 460, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1156, 0, 333, 0, 0, 0, 0, 2467, 2608, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 844, 0, 3594, 3223, 0, 1136, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3295, 0, 278, 2815, 0, 1480, 0, 0, 0, 0, 0, 2465, 0, 0, 0, 0, 614, 2124, 2302, 0, 1257,
+	0, 0, 0, 0, 0, 0, 0, 0, 3112, 0, 0, 0, 0, 0, 2169, 0, 0, 0, 0, 0, 0, 311, 1950, 0, 0, 0, 0, 0, 2137, 0, 1078, 3500,
+	2384, 0, 0, 0, 0, 0, 317, 0, 0, 3498, 1833, 0, 0, 0, 0, 0, 0, 0, 0, 1604, 0, 0, 0, 0, 1319, 0, 2301, 0, 2895, 1517, 0, 918,
+	543, 1866, 0, 398, 0, 0, 0, 0, 394, 0, 676, 0, 0, 0, 0, 3218, 0, 2942, 0, 0, 0, 0, 0, 0, 410, 2448, 0, 1810, 0, 0, 0, 0,
+	0, 0, 3264, 2534, 0, 0, 500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1589, 43, 0, 0, 0, 0, 0, 0, 0, 2696, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 966, 525, 0, 0, 762, 3588, 0, 0, 0, 0, 0, 0, 0, 0, 2100, 1762, 3031, 0, 3089, 0, 0, 0, 2576, 0, 0, 50, 764, 2844, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 811, 178, 0, 0, 0, 2052, 0, 0, 0, 1680, 0, 0, 0, 52, 0, 0, 0, 0, 0, 1227, 0, 0,
+	752, 0, 2567, 3130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2153, 2581, 3522, 0, 0, 290, 2094, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1727, 0, 1935, 1439, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186, 2443, 369, 98, 931, 3529, 0, 0, 1431, 0, 2152, 3440, 0, 0, 0, 0,
+	0, 0, 0, 0, 1083, 0, 2764, 0, 0, 0, 0, 0, 0, 0, 0, 1756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3643, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 0, 0, 0, 0, 0, 1578, 0, 0, 3690, 0, 0, 0, 2618, 1482, 0, 1669,
+	2168, 0, 0, 0, 0, 0, 0, 0, 699, 2223, 2684, 2931, 0, 0, 0, 0, 0, 0, 1696, 0, 0, 2613, 0, 0, 0, 0, 0, 0, 2732, 336, 2938, 2008,
+	0, 0, 0, 0, 0, 0, 0, 846, 3063, 1874, 0, 0, 0, 3605, 0, 0, 0, 0, 0, 0, 429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2591, 0, 0, 0, 0, 0, 0, 2426, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 627, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 465, 1223, 2474, 0, 0, 3361, 0, 0, 2034, 0, 2274, 0, 13, 0, 0, 0, 1846, 0, 1766, 2824, 0, 0, 0,
+	0, 0, 0, 1838, 0, 2838, 0, 0, 0, 254, 0, 0, 0, 2514, 0, 0, 0, 0, 0, 0, 0, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	319, 0, 0, 458, 0, 0, 0, 0, 1930, 0, 0, 0, 0, 487, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2981, 0, 0, 0, 3719, 0,
+	0, 3203, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3532, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1794, 0, 0, 0, 0, 2046, 0, 0, 77, 374, 2504, 3085, 0, 0, 0, 1374, 0, 0, 0, 0, 0, 0, 0, 0, 3534, 2202, 0, 3668, 0, 0, 0, 0,
+	0, 0, 0, 0, 1332, 0, 1219, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2461, 2069, 0, 639, 0, 0, 0, 3303, 0, 0,
+	0, 0, 1107, 2123, 0, 0, 1168, 0, 1713, 0, 0, 0, 2927, 0, 0, 2861, 0, 0, 0, 169, 0, 1429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1269, 0, 0, 891, 2763, 0, 2600, 0, 0, 1151, 0, 0, 0, 0, 0, 3015, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 0, 1771, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 517, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 3689, 0, 0, 2569, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 999, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1958, 3573, 0, 0, 0, 1393, 0, 0, 2125,
+	0, 0, 0, 2455, 0, 0, 2471, 0, 3347, 1651, 0, 0, 0, 1326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1474, 2341, 0, 0,
+	0, 0, 0, 0, 1603, 0, 0, 404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 3259, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 1284, 0, 0, 0, 0, 0, 0, 2309, 0, 2075, 0, 0, 120, 0, 0, 0, 0, 0, 0, 0, 2660, 0,
+	0, 0, 0, 0, 0, 3263, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2634, 0, 0, 0, 0, 0, 0, 3213, 3644, 0, 1976, 2030, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 677, 0, 0, 0, 0, 0, 0, 0, 0, 663, 0, 0, 0, 1204, 0, 0, 0, 2662, 0, 2469, 0, 0, 0, 0,
+	0, 2643, 0, 0, 0, 0, 0, 1228, 1715, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1200, 0, 0, 0, 0, 0, 0, 413, 0, 0, 0, 0, 0,
+	0, 0, 0, 2063, 0, 0, 2129, 3292, 0, 0, 0, 0, 0, 2675, 0, 0, 0, 0, 0, 3566, 0, 0, 0, 0, 0, 0, 1255, 0, 0, 0, 0, 0,
+	0, 1387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2584, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 3192, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1278, 1832, 0, 0, 1494, 0, 978, 0,
+	0, 0, 0, 0, 1478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 916, 2486, 0, 0, 0, 0, 0, 341, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1684, 0, 0, 1424, 0, 521, 2761, 0, 452, 2438, 0, 3226, 1878, 0, 2666, 0, 370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1475, 0, 0, 0, 3187,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3624, 0, 0, 0, 0, 0, 0, 1341, 0, 0, 0, 0, 2499, 0, 0, 3266, 0, 0, 0, 0, 0, 2377,
+	0, 0, 0, 905, 3016, 0, 0, 0, 2267, 0, 3511, 0, 0, 0, 2316, 0, 0, 0, 0, 3459, 0, 0, 775, 507, 1620, 3071, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2407, 0, 3713, 0, 0, 0, 0, 0, 703, 1177, 0, 0, 3318, 652, 2354, 0, 0, 0, 0, 2915, 0, 0, 1488, 0,
+	0, 1848, 0, 1774, 3322, 0, 0, 0, 0, 0, 0, 0, 2812, 701, 0, 0, 0, 0, 1138, 1183, 102, 1998, 0, 0, 0, 3238, 1095, 0, 2775, 0, 0, 0,
+	0, 0, 808, 0, 0, 0, 0, 3327, 0, 0, 0, 296, 2583, 0, 0, 0, 1983, 0, 0, 0, 0, 2777, 1602, 0, 3321, 2510, 0, 0, 0, 0, 0, 1214,
+	0, 2689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1521, 0, 1276, 0, 0, 1161, 2900, 0, 0, 0, 1862, 0, 0, 0, 0, 0, 0,
+	1398, 2417, 2737, 0, 0, 0, 0, 0, 0, 1761, 0, 0, 0, 0, 0, 0, 0, 1229, 0, 0, 1220, 2437, 2794, 3447, 1548, 1916, 673, 3309, 0, 490, 0, 0,
+	0, 0, 0, 0, 0, 0, 1001, 1581, 3718, 0, 0, 968, 2307, 3335, 0, 0, 0, 0, 2537, 0, 0, 0, 0, 0, 0, 0, 1927, 0, 0, 0, 0, 0,
+	0, 0, 797, 0, 0, 0, 0, 2633, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 944, 0, 1451, 0, 0, 2813, 0, 0, 0, 1226, 0, 0, 0,
+	0, 0, 0, 0, 1585, 0, 0, 0, 0, 0, 0, 3442, 3547, 685, 1496, 2157, 0, 981, 0, 2271, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1648, 0, 0, 0, 0, 738, 0, 0, 0, 0, 0, 3626, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2235, 0, 0, 0, 78, 0, 0, 0,
+	0, 2793, 0, 0, 0, 1469, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 295, 2959, 1027, 0,
+	0, 3240, 2059, 0, 0, 0, 0, 0, 0, 1986, 2961, 353, 2184, 0, 0, 0, 2759, 0, 0, 0, 693, 0, 0, 0, 0, 1509, 2523, 0, 0, 0, 0, 3139,
+	0, 571, 0, 0, 0, 0, 0, 0, 1022, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1018, 0, 0, 0, 48, 884, 3152, 0, 929,
+	0, 0, 1385, 0, 0, 0, 0, 0, 0, 3118, 0, 2144, 1372, 0, 0, 219, 0, 2543, 0, 415, 0, 3310, 0, 0, 3127, 0, 0, 0, 0, 0, 0, 0,
+	3121, 0, 0, 0, 0, 672, 0, 0, 0, 0, 2814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2954, 0, 0, 0, 889, 0, 0, 0, 0,
+	0, 0, 1350, 0, 0, 1677, 0, 0, 0, 992, 2639, 3077, 0, 0, 3528, 0, 0, 0, 0, 0, 0, 2808, 0, 0, 0, 0, 1783, 0, 0, 3359, 2005, 97,
+	0, 0, 0, 3069, 0, 1716, 2445, 3700, 0, 0, 0, 0, 2390, 0, 0, 0, 632, 720, 1612, 1530, 0, 0, 3655, 0, 0, 193, 22, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3169, 0, 0, 0, 0, 1092, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1152, 0, 0, 3580, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3648, 2863, 0, 0, 0, 3183, 0, 0, 0, 0, 0, 1652, 1940, 0, 0, 0, 0, 0, 0, 0, 1812, 0, 0, 0, 2678, 0, 0, 2263,
+	0, 0, 0, 0, 1709, 0, 0, 0, 0, 0, 0, 0, 564, 0, 646, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1491, 3282, 0, 0, 3082,
+	0, 3155, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2275, 2212, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2182, 3384, 0, 0, 0, 0, 0, 2006, 0,
+	0, 0, 0, 3044, 0, 0, 1753, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 843, 0, 3587, 0, 199, 2340, 2905, 1706, 0, 0,
+	0, 0, 908, 0, 0, 211, 0, 0, 0, 0, 0, 0, 0, 0, 1433, 0, 0, 0, 0, 0, 1803, 0, 0, 0, 0, 0, 2311, 0, 2605, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2452, 383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 378, 927, 0, 0, 0, 0, 0, 0, 3488, 0, 0, 3070,
+	0, 0, 0, 0, 190, 0, 2414, 0, 0, 2799, 0, 0, 0, 0, 0, 0, 1006, 0, 754, 0, 2925, 1867, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 267, 0, 325, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 2967, 0, 388, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2166, 0, 2781, 2284, 3332, 0, 0, 2020, 3285, 0, 0, 802, 0, 915, 0, 0, 0, 0, 528, 726, 1113, 0, 0, 0, 0, 0, 3714, 115,
+	262, 0, 0, 0, 2628, 0, 0, 0, 0, 3600, 0, 0, 0, 0, 2958, 0, 0, 2209, 1062, 2686, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3336, 784,
+	0, 0, 0, 0, 0, 1679, 0, 2399, 0, 2070, 0, 0, 0, 434, 0, 0, 0, 2807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1905, 0, 0, 0, 0,
+	2135, 0, 0, 0, 0, 0, 3471, 0, 0, 0, 0, 0, 0, 0, 0, 1865, 0, 2291, 3133, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 688, 0, 0, 0, 0, 0, 912, 0, 0, 0, 0, 0, 0, 0, 789, 593, 0, 0, 0, 0, 0,
-	0, 645, 0, 0, 0, 1658, 0, 0, 0, 0, 0, 0, 0, 428, 0, 0, 0, 0, 0, 1319, 289, 3134, 0, 0, 0, 0, 0, 0, 708, 0, 0, 0,
-	0, 0, 2162, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2635, 0, 0, 1604, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 503, 0, 2499, 2974, 0, 0, 0, 0, 0, 0, 0, 2685, 0, 0, 0, 0, 0,
-	0, 0, 866, 1101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1625, 0, 0, 2203, 0, 0, 0, 0, 0, 0, 0, 2818, 380, 0, 0, 0,
-	0, 1950, 0, 679, 0, 0, 0, 587, 0, 0, 1465, 2752, 0, 0, 0, 0, 960, 0, 0, 82, 2722, 0, 322, 470, 0, 0, 1946, 3690, 44, 0, 0, 2757,
-	0, 0, 0, 0, 0, 376, 2256, 0, 0, 0, 0, 0, 0, 1706, 3541, 0, 0, 2313, 0, 0, 0, 1695, 2666, 0, 0, 0, 0, 580, 3039, 3606, 0, 0,
-	0, 985, 0, 0, 2783, 0, 0, 0, 0, 0, 0, 0, 0, 0, 344, 0, 570, 0, 0, 0, 0, 0, 0, 0, 3347, 1301, 0, 0, 0, 0, 0, 0,
-	0, 957, 0, 3398, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1103, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2593, 237, 2054, 2585, 3499, 0, 0, 0,
-	3382, 0, 0, 0, 0, 0, 2988, 0, 0, 0, 0, 0, 2302, 0, 198, 0, 0, 584, 0, 0, 0, 444, 619, 49, 0, 0, 2770, 0, 0, 1458, 0, 0,
-	3528, 0, 0, 0, 0, 1734, 0, 0, 941, 0, 2130, 0, 0, 0, 0, 0, 0, 0, 935, 0, 0, 0, 0, 0, 0, 0, 0, 1607, 0, 0, 0, 0,
-	0, 0, 803, 0, 0, 3352, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 1668, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 1068, 1714, 0,
-	3365, 2071, 3493, 0, 2632, 0, 686, 0, 0, 0, 0, 0, 0, 3575, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1704, 0, 0, 0, 0, 33, 1510,
-	0, 0, 1414, 0, 0, 0, 3254, 0, 2699, 0, 0, 0, 0, 0, 3003, 0, 0, 1348, 3546, 0, 0, 405, 1294, 40, 0, 0, 0, 0, 0, 2894, 0, 0,
-	0, 0, 692, 635, 3264, 0, 0, 0, 0, 2480, 0, 0, 0, 2180, 0, 0, 0, 0, 552, 0, 2153, 0, 1498, 2410, 0, 0, 0, 1908, 2263, 952, 2614, 2736,
-	1111, 3487, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1832, 3227, 0, 0, 0, 776, 904, 0, 0, 0, 2647, 0, 0, 0, 0, 0, 0, 2915,
-	0, 2893, 0, 576, 0, 3062, 0, 0, 0, 440, 143, 0, 0, 0, 0, 0, 2640, 0, 0, 0, 0, 0, 0, 2968, 0, 964, 1620, 2560, 0, 0, 0, 0,
-	0, 3121, 3235, 0, 0, 0, 493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 491, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3433, 724, 759, 2146, 0, 0, 359, 2869, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1378, 0, 0, 0, 0, 0, 0, 0, 0, 1997, 0, 0, 0, 2890,
-	0, 0, 0, 0, 1515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 900, 0, 0, 0, 0, 0, 0, 1232, 1792, 0, 0, 0, 0, 0, 0, 1453, 0, 0,
-	854, 0, 0, 0, 0, 0, 0, 2618, 0, 0, 0, 0, 0, 1573, 1004, 2338, 2361, 3449, 0, 0, 0, 1726, 0, 817, 3297, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1172, 0, 1358, 0, 0, 0, 1372, 0, 0, 604, 950, 0, 0, 0, 750, 0, 0, 0, 0, 932, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2461, 0, 0, 1044, 1410, 0, 0, 0, 0, 0, 0, 3047, 0, 0, 0,
-	0, 0, 1549, 1608, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 540, 757, 1632, 2222, 1267, 0, 0, 0, 0, 449, 0, 0, 0, 0, 0, 0, 0, 0,
-	3287, 0, 314, 0, 998, 0, 0, 0, 0, 2286, 0, 2724, 0, 0, 0, 0, 0, 0, 3654, 0, 0, 0, 0, 0, 0, 0, 877, 2610, 0, 0, 0, 0,
-	0, 2057, 0, 0, 0, 0, 0, 0, 0, 787, 0, 2079, 0, 0, 0, 0, 0, 3029, 0, 197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2907, 0, 85, 0, 2434, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1511, 0, 0, 0, 0, 0, 0, 261, 739, 2866, 0, 860, 790, 0, 0, 0, 0, 0, 527, 0,
-	0, 0, 0, 0, 0, 2462, 0, 0, 867, 2200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2427, 0, 0, 2507, 0, 2563, 0, 0, 2253, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 773, 2399, 0, 1545, 499, 0, 0, 0, 0, 0, 1121, 0, 0, 0, 0, 0, 0, 2637, 0, 0, 991, 0, 0, 886, 943,
-	3525, 0, 0, 0, 0, 0, 0, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1075, 0, 2653, 0, 0, 0, 1926, 0, 0, 0, 0, 0, 0,
-	0, 3640, 0, 0, 906, 0, 0, 0, 0, 1599, 0, 0, 0, 911, 2730, 0, 0, 0, 0, 0, 0, 3056, 0, 3032, 2378, 0, 0, 0, 0, 0, 0, 0,
-	758, 0, 0, 0, 0, 192, 0, 0, 0, 0, 0, 0, 2056, 2651, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3215, 396, 0, 3106, 0, 0, 2997, 3181,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 611, 742, 1472, 1617, 2208, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 505, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3464, 0, 0, 0, 0, 2293, 3071, 0, 0, 0, 1980, 0, 118, 0, 0, 0, 0, 1439, 0, 0, 0, 0, 3641, 1995,
-	0, 1580, 0, 0, 0, 0, 0, 0, 0, 2242, 0, 0, 0, 1039, 0, 0, 0, 467, 0, 0, 0, 1557, 0, 0, 567, 1155, 0, 0, 0, 1189, 1957, 3665,
-	0, 0, 0, 0, 0, 3448, 0, 3363, 0, 0, 3486, 0, 0, 0, 0, 0, 0, 0, 419, 0, 0, 0, 0, 0, 0, 0, 0, 2692, 0, 0, 1558, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 574, 1204, 755, 0, 0, 506, 0, 0, 0, 0, 1387, 0, 0, 0, 3658, 0, 0, 334, 0,
-	0, 0, 0, 0, 51, 1566, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1737, 0, 0, 0, 0, 0, 0, 0, 0, 549, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3089, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 135, 1859, 19,
-	0, 3252, 0, 0, 1338, 0, 0, 3371, 2205, 0, 0, 0, 0, 0, 0, 0, 2903, 0, 0, 1673, 0, 0, 0, 0, 0, 3200, 0, 0, 0, 0, 0, 3132,
-	1778, 0, 0, 807, 0, 3357, 0, 1186, 0, 0, 0, 0, 0, 2238, 2291, 3614, 0, 0, 0, 0, 1312, 0, 0, 1441, 0, 0, 0, 0, 0, 3397, 0, 0,
-	0, 0, 0, 0, 1243, 0, 0, 0, 1405, 0, 0, 0, 0, 0, 494, 1124, 0, 0, 0, 0, 0, 3561, 0, 0, 2377, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1605, 0, 0, 0, 0, 0, 714, 3704, 1335, 0, 0, 302, 0, 1354, 2485, 0, 0, 0, 3694, 0, 0, 0, 0, 3401, 0, 1160, 1320, 0,
-	591, 0, 0, 0, 0, 0, 0, 2491, 0, 0, 800, 0, 0, 0, 0, 0, 3370, 0, 0, 3615, 0, 2027, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	585, 0, 0, 0, 1499, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2374, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1713, 2522, 0, 0, 0, 0, 0, 0, 0, 0, 973, 0, 0,
-	0, 555, 3312, 0, 0, 1707, 1224, 0, 0, 1060, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2460, 0, 0, 3698, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2630, 0, 0, 0, 767, 2820, 0, 2385, 0, 3280, 0, 0, 0, 0, 3693, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 645, 0, 0, 0, 1675, 0, 0, 0, 0, 0, 0, 0, 428, 0, 0, 0, 0, 0, 1320, 289, 3151, 0, 0, 0, 0, 0, 0, 708, 0, 0, 0,
+	0, 0, 2179, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2652, 0, 0, 1621, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 503, 0, 2516, 2991, 0, 0, 0, 0, 0, 0, 0, 2702, 0, 0, 0, 0, 0,
+	0, 0, 866, 1101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1642, 0, 0, 2220, 0, 0, 0, 0, 0, 0, 0, 2835, 380, 0, 0, 0,
+	0, 1967, 0, 679, 0, 0, 0, 587, 0, 0, 1466, 2769, 0, 0, 0, 0, 960, 0, 0, 82, 2739, 0, 322, 470, 0, 0, 1963, 3707, 44, 0, 0, 2774,
+	0, 0, 0, 0, 0, 376, 2273, 0, 0, 0, 0, 0, 0, 1723, 3558, 0, 0, 2330, 0, 0, 0, 1712, 2683, 0, 0, 0, 0, 580, 3056, 3623, 0, 0,
+	0, 985, 0, 0, 2800, 0, 0, 0, 0, 0, 0, 0, 0, 0, 344, 0, 570, 0, 0, 0, 0, 0, 0, 0, 3364, 1302, 0, 0, 0, 0, 0, 0,
+	0, 957, 0, 3415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1103, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2610, 237, 2071, 2602, 3516, 0, 0, 0,
+	3399, 0, 0, 0, 0, 0, 3005, 0, 0, 0, 0, 0, 2319, 0, 198, 0, 0, 584, 0, 0, 0, 444, 619, 49, 0, 0, 2787, 0, 0, 1459, 0, 0,
+	3545, 0, 0, 0, 0, 1751, 0, 0, 941, 0, 2147, 0, 0, 0, 0, 0, 0, 0, 935, 0, 0, 0, 0, 0, 0, 0, 0, 1624, 0, 0, 0, 0,
+	0, 0, 803, 0, 0, 3369, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 1685, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 1068, 1731, 0,
+	3382, 2088, 3510, 0, 2649, 0, 686, 0, 0, 0, 0, 0, 0, 3592, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1721, 0, 0, 0, 0, 33, 1527,
+	0, 0, 1415, 0, 0, 0, 3271, 0, 2716, 0, 0, 0, 0, 0, 3020, 0, 0, 1349, 3563, 0, 0, 405, 1295, 40, 0, 0, 0, 0, 0, 2911, 0, 0,
+	0, 0, 692, 635, 3281, 0, 0, 0, 0, 2497, 0, 0, 0, 2197, 0, 0, 0, 0, 552, 0, 2170, 0, 1515, 2427, 0, 0, 0, 1925, 2280, 952, 2631, 2753,
+	1111, 3504, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1849, 3244, 0, 0, 0, 776, 904, 0, 0, 0, 2664, 0, 0, 0, 0, 0, 0, 2932,
+	0, 2910, 0, 576, 0, 3079, 0, 0, 0, 440, 143, 0, 0, 0, 0, 0, 2657, 0, 0, 0, 0, 0, 0, 2985, 0, 964, 1637, 2577, 0, 0, 0, 0,
+	0, 3138, 3252, 0, 0, 0, 493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 491, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3450, 724, 759, 2163, 0, 0, 359, 2886, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1379, 0, 0, 0, 0, 0, 0, 0, 0, 2014, 0, 0, 0, 2907,
+	0, 0, 0, 0, 1532, 0, 0, 0, 0, 0, 0, 0, 0, 0, 900, 0, 0, 0, 0, 0, 0, 1233, 1809, 0, 0, 0, 0, 0, 0, 1454, 0, 0,
+	854, 0, 0, 0, 0, 0, 0, 2635, 0, 0, 0, 0, 0, 1590, 1004, 2355, 2378, 3466, 0, 0, 0, 1743, 0, 817, 3314, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1172, 0, 1359, 0, 0, 0, 1373, 0, 0, 604, 950, 0, 0, 0, 750, 0, 0, 0, 0, 932, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2478, 0, 0, 1044, 1411, 0, 0, 0, 0, 0, 0, 3064, 0, 0, 0,
+	0, 0, 1566, 1625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 540, 757, 1649, 2239, 1268, 0, 0, 0, 0, 449, 0, 0, 0, 0, 0, 0, 0, 0,
+	3304, 0, 314, 0, 998, 0, 0, 0, 0, 2303, 0, 2741, 0, 0, 0, 0, 0, 0, 3671, 0, 0, 0, 0, 0, 0, 0, 877, 2627, 0, 0, 0, 0,
+	0, 2074, 0, 0, 0, 0, 0, 0, 0, 787, 0, 2096, 0, 0, 0, 0, 0, 3046, 0, 197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2924, 0, 85, 0, 2451, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1528, 0, 0, 0, 0, 0, 0, 261, 739, 2883, 0, 860, 790, 0, 0, 0, 0, 0, 527, 0,
+	0, 0, 0, 0, 0, 2479, 0, 0, 867, 2217, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2444, 0, 0, 2524, 0, 2580, 0, 0, 2270, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 773, 2416, 0, 1562, 499, 0, 0, 0, 0, 0, 1121, 0, 0, 0, 0, 0, 0, 2654, 0, 0, 991, 0, 0, 886, 943,
+	3542, 0, 0, 0, 0, 0, 0, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1075, 0, 2670, 0, 0, 0, 1943, 0, 0, 0, 0, 0, 0,
+	0, 3657, 0, 0, 906, 0, 0, 0, 0, 1616, 0, 0, 0, 911, 2747, 0, 0, 0, 0, 0, 0, 3073, 0, 3049, 2395, 0, 0, 0, 0, 0, 0, 0,
+	758, 0, 0, 0, 0, 192, 0, 0, 0, 0, 0, 0, 2073, 2668, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3232, 396, 0, 3123, 0, 0, 3014, 3198,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 611, 742, 1473, 1634, 2225, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 505, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3481, 0, 0, 0, 0, 2310, 3088, 0, 0, 0, 1997, 0, 118, 0, 0, 0, 0, 1440, 0, 0, 0, 0, 3658, 2012,
+	0, 1597, 0, 0, 0, 0, 0, 0, 0, 2259, 0, 0, 0, 1039, 0, 0, 0, 467, 0, 0, 0, 1574, 0, 0, 567, 1155, 0, 0, 0, 1189, 1974, 3682,
+	0, 0, 0, 0, 0, 3465, 0, 3380, 0, 0, 3503, 0, 0, 0, 0, 0, 0, 0, 419, 0, 0, 0, 0, 0, 0, 0, 0, 2709, 0, 0, 1575, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 574, 1205, 755, 0, 0, 506, 0, 0, 0, 0, 1388, 0, 0, 0, 3675, 0, 0, 334, 0,
+	0, 0, 0, 0, 51, 1583, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1754, 0, 0, 0, 0, 0, 0, 0, 0, 549, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3106, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 135, 1876, 19,
+	0, 3269, 0, 0, 1339, 0, 0, 3388, 2222, 0, 0, 0, 0, 0, 0, 0, 2920, 0, 0, 1690, 0, 0, 0, 0, 0, 3217, 0, 0, 0, 0, 0, 3149,
+	1795, 0, 0, 807, 0, 3374, 0, 1186, 0, 0, 0, 0, 0, 2255, 2308, 3631, 0, 0, 0, 0, 1313, 0, 0, 1442, 0, 0, 0, 0, 0, 3414, 0, 0,
+	0, 0, 0, 0, 1244, 0, 0, 0, 1406, 0, 0, 0, 0, 0, 494, 1124, 0, 0, 0, 0, 0, 3578, 0, 0, 2394, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1622, 0, 0, 0, 0, 0, 714, 3721, 1336, 0, 0, 302, 0, 1355, 2502, 0, 0, 0, 3711, 0, 0, 0, 0, 3418, 0, 1160, 1321, 0,
+	591, 0, 0, 0, 0, 0, 0, 2508, 0, 0, 800, 0, 0, 0, 0, 0, 3387, 0, 0, 3632, 0, 2044, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	585, 0, 0, 0, 1516, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2391, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1730, 2539, 0, 0, 0, 0, 0, 0, 0, 0, 973, 0, 0,
+	0, 555, 3329, 0, 0, 1724, 1225, 0, 0, 1060, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2477, 0, 0, 3715, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2647, 0, 0, 0, 767, 2837, 0, 2402, 0, 3297, 0, 0, 0, 0, 3710, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1184, 681, 0, 0, 0, 0, 1274, 0, 0, 0, 0, 0, 0, 3581, 0, 0, 0, 0, 0, 0, 3642, 0, 0, 0, 0, 2179, 0, 0, 1647,
-	2882, 0, 0, 0, 0, 0, 0, 861, 3662, 0, 0, 0, 0, 0, 37, 0, 575, 0, 0, 0, 0, 0, 0, 0, 2087, 0, 0, 0, 0, 0, 3069, 0,
-	0, 0, 1928, 0, 0, 0, 0, 0, 0, 0, 1979, 0, 0, 2093, 0, 0, 0, 0, 977, 2008, 0, 0, 0, 0, 0, 696, 0, 0, 0, 0, 0, 1944,
-	0, 0, 0, 0, 0, 0, 1841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3413, 1769, 0, 59, 2598, 213, 214, 3228, 0, 0, 0, 0, 0,
-	0, 225, 1575, 0, 3684, 0, 0, 0, 2648, 0, 2217, 2529, 0, 1633, 0, 542, 0, 0, 379, 0, 617, 2068, 0, 649, 0, 0, 0, 0, 1220, 0, 0, 0,
-	0, 0, 0, 0, 0, 2049, 2392, 0, 3634, 0, 815, 0, 0, 0, 0, 0, 0, 0, 14, 2276, 0, 0, 0, 0, 0, 0, 897, 0, 0, 0, 2211, 0,
-	0, 131, 0, 0, 0, 1565, 0, 0, 424, 0, 0, 3453, 0, 8, 0, 0, 0, 0, 0, 3418, 0, 0, 0, 733, 0, 0, 0, 513, 0, 0, 0, 0,
-	0, 0, 0, 3351, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1791, 0, 0, 0, 0, 0, 1088, 0, 875, 0, 0, 0, 0, 0, 0, 0, 243,
-	0, 0, 0, 174, 2595, 1147, 2927, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3689, 0, 0, 242, 0, 707, 3091, 0, 0, 0, 0, 2733, 0, 0, 0, 0,
-	0, 3329, 0, 0, 0, 0, 0, 3023, 0, 0, 0, 594, 0, 0, 0, 876, 972, 0, 0, 0, 0, 737, 2001, 0, 0, 0, 0, 2887, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1936, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1135, 0, 0, 0, 0, 0, 0, 2237, 0, 0, 0, 0, 1804, 2836, 856,
-	0, 0, 0, 0, 0, 2464, 0, 0, 1954, 2348, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1229, 0, 0, 0, 1056, 1993, 0, 0, 0, 0, 306, 0, 0,
-	1917, 0, 2995, 0, 0, 0, 0, 2437, 0, 2393, 0, 2440, 0, 0, 2768, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1134, 0, 778, 270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3572,
-	0, 0, 0, 1622, 2789, 0, 0, 0, 0, 0, 0, 0, 0, 1036, 0, 0, 3022, 2855, 0, 0, 1694, 1010, 1192, 2490, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1876, 1471, 0, 730, 0,
-	0, 1986, 3391, 456, 0, 0, 0, 340, 476, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1064, 1653, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	586, 631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1811, 0, 0, 0, 0, 0, 1929, 0, 0, 0, 0, 0, 713, 1947, 2189, 0, 0, 0, 0, 0, 0,
-	1037, 1847, 0, 0, 0, 0, 1533, 0, 0, 0, 0, 0, 2741, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2516, 0, 0, 0, 0, 0,
-	0, 0, 2575, 0, 0, 0, 3559, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 615, 1346, 447, 1591, 1730, 0, 0, 3267, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 6, 0, 0, 0, 0, 0, 0, 963, 1553, 0, 0, 1597, 0, 1891, 0, 0, 2612, 0, 1812, 0, 0, 2719, 0, 0, 0, 0, 38, 313, 1939, 3187,
-	3234, 2459, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 411, 2967, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2297, 3366, 0, 0, 0, 0, 0, 0, 0, 0, 1339, 0, 1470, 0, 0, 0, 3021, 1422, 2376, 1674, 3255, 0, 0, 1247, 0, 0, 1773,
-	0, 1125, 0, 0, 0, 0, 2439, 2553, 0, 0, 0, 0, 0, 0, 0, 0, 163, 2193, 0, 0, 0, 700, 1298, 2600, 924, 1262, 0, 0, 0, 0, 0, 0,
-	0, 0, 514, 0, 0, 2226, 0, 129, 550, 3417, 0, 0, 0, 0, 0, 0, 3377, 0, 0, 0, 1357, 3154, 0, 0, 0, 0, 0, 2091, 0, 0, 0, 1142,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3657, 0, 0, 0, 0, 1725, 0, 0, 0, 0, 0, 0,
-	0, 0, 189, 1126, 0, 0, 0, 0, 0, 715, 1258, 283, 0, 1445, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1043, 0, 0, 0, 3086, 1099, 2243, 2731,
-	397, 2655, 3177, 0, 0, 0, 0, 1775, 0, 2931, 0, 0, 3058, 0, 0, 69, 0, 0, 0, 0, 103, 0, 2819, 0, 0, 236, 0, 0, 0, 2388, 0, 0,
-	2544, 0, 0, 1302, 0, 239, 725, 1020, 2684, 0, 156, 324, 0, 0, 1076, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1878, 2702, 671, 0, 0, 0, 0,
-	0, 0, 0, 719, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 948, 0, 0, 464, 537, 2403, 87, 0, 288, 0, 0, 0, 2449, 3176, 0, 0, 0, 0,
-	2232, 0, 0, 2812, 0, 3173, 0, 1688, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3356, 0, 0, 958, 2638, 0, 0, 0, 2166, 0, 0, 662, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2436, 0, 914,
-	0, 0, 1677, 408, 1476, 0, 0, 1864, 0, 1733, 0, 0, 0, 0, 1759, 0, 0, 0, 0, 0, 3648, 0, 1049, 2039, 0, 1207, 3415, 0, 0, 0, 106, 0,
-	0, 0, 0, 0, 0, 0, 0, 3079, 0, 0, 0, 0, 0, 0, 0, 848, 0, 0, 0, 0, 0, 3687, 1675, 0, 0, 0, 2822, 0, 0, 0, 0, 0,
-	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1700, 0, 0, 0, 0, 0, 0, 0, 0, 1409, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1880, 0, 0, 0, 0, 0, 0, 3495, 2960, 0, 0, 3428, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1211, 2536, 0, 0, 2524, 0, 0, 0, 227, 0, 0, 747, 2738, 0, 0, 2732, 0, 0, 0, 0, 2082, 0, 0, 3595, 1180, 2659, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2458, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 727, 0, 697, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2395, 0, 0, 0, 0, 669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2528, 0, 2847, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1276, 0, 0, 0, 437, 0, 0, 0, 2837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 956, 0, 0, 0,
-	0, 0, 0, 1321, 0, 0, 0, 3070, 0, 0, 0, 0, 176, 902, 2271, 1363, 2697, 0, 0, 0, 0, 0, 3420, 0, 0, 0, 0, 0, 0, 0, 0, 1642,
-	0, 0, 0, 0, 1389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 495, 205, 0, 0, 0, 0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 2886, 0, 0,
-	0, 0, 3520, 1799, 0, 0, 0, 0, 0, 0, 2406, 0, 0, 0, 0, 1413, 0, 546, 2358, 3457, 1013, 0, 0, 0, 3019, 0, 0, 0, 0, 0, 1448, 0,
-	0, 0, 0, 0, 1023, 2356, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3447, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 538, 0, 0,
-	0, 0, 0, 1171, 0, 0, 0, 0, 0, 0, 0, 0, 777, 0, 0, 1110, 0, 0, 0, 0, 1154, 21, 0, 0, 0, 0, 0, 0, 0, 3219, 0, 1551,
-	1968, 2933, 0, 0, 3321, 1454, 0, 0, 0, 0, 1761, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3024, 1116, 0, 0, 0, 0, 0, 351,
-	2318, 0, 0, 2477, 0, 0, 1524, 0, 0, 0, 0, 0, 0, 583, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1807, 772, 1188, 2924, 0, 0, 2471,
-	0, 0, 0, 0, 2178, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2580, 0, 0, 0, 1388, 0, 0, 0, 0, 0, 0, 0, 3508, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1560, 0, 0, 0, 0, 94, 0, 2604, 0, 0, 0, 0, 0, 1546, 0, 0, 0, 0, 3119, 0, 0,
-	0, 0, 0, 0, 0, 0, 1148, 0, 0, 0, 0, 0, 0, 0, 535, 0, 1828, 821, 1684, 0, 0, 0, 0, 1299, 0, 0, 2771, 3666, 109, 0, 0, 0,
-	167, 0, 0, 0, 837, 0, 0, 0, 0, 2551, 0, 0, 1659, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3216, 903, 0, 2725, 0, 0, 0, 0,
-	0, 0, 0, 0, 312, 2721, 0, 2509, 119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 0, 0, 3195, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3296, 0, 0, 3093, 0, 3048, 0, 0, 10, 0, 0, 0, 2984, 0, 0, 0, 0, 0, 0, 0, 390, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1930, 0, 0, 0, 0, 0, 0, 1026, 0, 1053, 0, 0, 68, 2295, 0, 0, 0, 0, 674, 625, 0, 0, 0, 3198, 2763, 0, 0,
-	0, 0, 0, 0, 0, 3540, 1887, 0, 0, 0, 0, 0, 0, 0, 901, 0, 0, 0, 0, 0, 0, 2740, 0, 0, 622, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1721, 0, 1132, 0, 2615, 0, 0, 0, 0, 0, 3623, 0, 0, 1327, 799, 0, 0, 0, 0, 240, 1355, 3313, 3340, 0,
-	425, 0, 0, 1165, 2533, 2227, 0, 0, 0, 0, 0, 942, 0, 2260, 0, 0, 2164, 0, 1970, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 172, 1209, 0, 3294, 1014, 0, 795, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3679, 0, 0, 1420, 1722, 0, 0,
-	0, 0, 0, 2383, 0, 0, 0, 0, 0, 2262, 634, 3524, 0, 0, 0, 3204, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1041, 0, 0, 3384, 1767, 1015,
-	3208, 0, 0, 0, 0, 522, 1380, 1613, 3307, 2372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3006, 0, 492, 2002, 3610, 3385, 0, 0, 0, 2565, 0, 0, 0,
-	0, 951, 0, 0, 1983, 0, 0, 0, 0, 0, 0, 2394, 0, 0, 0, 946, 2043, 2329, 0, 403, 0, 0, 2840, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2971, 3149, 0, 0, 1332, 0, 0, 3084, 0, 0, 0, 0, 2627, 0, 0, 0, 0, 0, 0, 0,
-	0, 142, 0, 0, 0, 0, 0, 0, 2479, 0, 0, 0, 3585, 0, 0, 0, 30, 2456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1351, 0, 0,
-	0, 0, 0, 1925, 0, 0, 2156, 2557, 0, 0, 0, 2380, 0, 0, 0, 0, 3031, 581, 0, 0, 1964, 0, 0, 46, 0, 0, 0, 0, 0, 917, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2582, 0, 878, 0, 0, 0, 3506, 0, 0, 0, 0, 2860, 0, 1293, 1594, 0, 0, 2540, 0, 224, 430, 0, 2954, 1176, 3539,
-	0, 0, 2930, 1094, 0, 0, 0, 1869, 3167, 0, 0, 0, 0, 3562, 0, 0, 0, 0, 0, 936, 196, 1525, 1977, 0, 2690, 2833, 47, 3217, 0, 0, 0, 2879,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3605, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2413, 0,
-	1801, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1356, 0, 0, 0, 0, 0, 1529, 0, 0, 2191, 0, 0, 1716, 0, 0, 0, 0, 0, 0,
-	1774, 1045, 0, 1265, 0, 0, 0, 0, 0, 0, 2842, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 284, 1958, 0, 0, 0, 1415, 0, 0, 0,
-	3444, 1175, 0, 0, 0, 0, 0, 2333, 2955, 3017, 0, 0, 1550, 869, 0, 2762, 0, 0, 0, 438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 770, 0, 0,
-	0, 0, 0, 0, 0, 0, 2305, 2934, 0, 0, 0, 531, 0, 0, 0, 0, 0, 0, 3107, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1709, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2835, 1935, 3125, 0, 0, 0, 3153, 0,
-	2424, 0, 0, 0, 0, 0, 0, 2030, 1114, 2345, 0, 60, 0, 0, 0, 0, 0, 0, 1108, 2129, 0, 0, 2312, 0, 3624, 0, 0, 0, 0, 0, 422, 0,
-	3193, 0, 0, 0, 0, 0, 0, 0, 0, 1431, 0, 0, 0, 0, 0, 0, 1932, 839, 427, 2161, 3529, 0, 0, 1942, 3250, 2011, 1316, 0, 0, 0, 1906, 330,
-	0, 0, 0, 2024, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1824, 0, 0, 3565, 0, 0, 0, 1239, 0, 0, 0, 1914, 0, 253, 320, 2543, 3639, 0, 0,
-	0, 0, 3650, 0, 0, 0, 0, 0, 0, 2625, 0, 0, 0, 0, 0, 0, 0, 0, 217, 0, 0, 0, 736, 1279, 1903, 0, 274, 1259, 1948, 187, 0, 0,
-	0, 0, 0, 0, 0, 2070, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3645, 0, 0, 0, 2674, 0, 518, 0, 498, 0, 1904, 0,
-	0, 0, 0, 2038, 0, 1416, 0, 0, 0, 1306, 3438, 0, 2316, 0, 0, 1715, 268, 3185, 0, 0, 0, 0, 0, 0, 0, 0, 1457, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1619, 0, 792, 1753, 0, 0, 0, 0, 0, 0, 984, 0, 2, 3680, 0, 623, 1159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 459, 2857, 0, 0, 0, 2606, 0, 0, 0, 3212, 0, 0, 0, 0, 0, 0, 0, 1629, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1497, 0, 0, 0, 0, 233, 0, 0, 0, 0, 318, 0, 0, 0, 3598, 0, 3616, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3431, 0, 0, 0, 2843, 0, 0, 2779, 0, 0, 0, 0, 3165, 0, 0, 1461, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 2332, 0, 3087, 0, 0, 104,
-	0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 0, 2320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2700, 2381, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3578, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 577, 0, 534, 0, 2992, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1290, 0, 0, 0, 0, 0, 0, 1288, 0, 0, 1741, 0, 0, 0, 0, 0, 0, 3238, 3399, 0, 989, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2104, 0, 0, 0, 0, 0, 0, 0, 0, 1365, 0, 3148, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1323, 0, 0, 0, 0,
-	0, 0, 0, 0, 1731, 0, 0, 0, 0, 0, 0, 1272, 0, 0, 3335, 1197, 0, 0, 0, 0, 2433, 0, 0, 0, 3393, 0, 0, 2396, 0, 1376, 0, 0,
-	1324, 0, 32, 73, 3145, 3455, 0, 70, 418, 1047, 0, 0, 0, 990, 0, 3178, 2026, 0, 0, 0, 0, 1412, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0,
-	1017, 1701, 0, 0, 0, 443, 3566, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3244, 0, 0, 0, 2386, 0, 0, 0, 0, 0, 0, 0, 820, 0, 0,
-	0, 0, 0, 0, 1523, 1649, 3124, 0, 0, 0, 0, 0, 0, 2235, 0, 0, 0, 0, 0, 0, 0, 2301, 0, 111, 1896, 0, 0, 0, 2623, 0, 793, 0,
-	304, 0, 0, 3146, 0, 0, 2508, 0, 0, 1244, 0, 0, 0, 842, 0, 0, 0, 0, 0, 0, 0, 0, 502, 2676, 796, 0, 831, 1892, 0, 3162, 2705, 0,
-	0, 0, 0, 0, 0, 1070, 0, 0, 0, 0, 0, 0, 3484, 0, 0, 0, 0, 0, 0, 0, 0, 3667, 0, 152, 0, 1133, 0, 0, 0, 0, 0, 0,
-	2753, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1654, 0, 0, 0, 0, 0, 0, 2102, 2644, 0, 3584, 0, 1640,
-	1728, 0, 2321, 0, 0, 0, 0, 1833, 0, 16, 0, 3646, 0, 0, 0, 0, 1057, 0, 0, 0, 0, 0, 3389, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1377, 0, 2952, 0, 0, 0, 0, 0, 1971, 548, 873, 2387, 0, 0, 0, 0, 0, 2255, 0, 0, 0, 171, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2197, 0, 2311, 2989, 0, 0,
-	0, 0, 0, 825, 0, 0, 0, 0, 0, 0, 595, 0, 0, 0, 698, 0, 0, 0, 3568, 0, 0, 0, 702, 0, 0, 1974, 0, 0, 1519, 0, 0, 1284,
-	0, 0, 0, 0, 731, 2048, 0, 0, 0, 0, 0, 3245, 0, 2949, 451, 0, 0, 0, 17, 2861, 0, 0, 0, 2264, 0, 0, 0, 0, 0, 0, 0, 3664,
-	2066, 2111, 3100, 0, 134, 0, 0, 3314, 0, 0, 0, 0, 0, 0, 0, 2589, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3248, 0, 0, 3139, 0, 181, 0, 0, 0, 479, 0, 0, 783, 0, 2873, 0, 0, 0, 0, 0, 2709, 0, 0, 0, 947, 2778, 0, 0, 3231, 0,
-	0, 2743, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2787, 0, 0, 0, 0, 0, 0, 0, 3260, 0, 0, 0, 0,
-	0, 0, 1559, 0, 0, 0, 3678, 3353, 0, 0, 0, 2021, 0, 0, 0, 0, 2512, 0, 0, 0, 0, 0, 64, 871, 0, 2020, 0, 3507, 0, 0, 0, 0,
-	0, 0, 0, 0, 2445, 3328, 1374, 0, 2909, 0, 1951, 0, 0, 0, 3573, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2014, 0, 0, 3295, 0, 0, 484, 453, 529, 0, 0, 710, 2986, 0, 0, 0, 0, 0, 0, 3655, 0, 0, 1787, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 2328, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 721, 2767, 1237, 0, 0, 2078, 3343, 0, 0,
-	0, 0, 0, 1601, 0, 0, 0, 0, 0, 3109, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1359, 2375, 0, 691, 744, 0, 0, 975, 598, 0,
-	1493, 1802, 0, 0, 1300, 0, 0, 0, 2105, 761, 746, 2973, 2363, 0, 0, 0, 0, 0, 0, 2788, 0, 0, 0, 774, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 203, 0, 0, 2958, 2175, 2145, 0, 0, 0, 0, 0, 3013, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 504, 0, 0, 0, 0, 0, 2929,
-	0, 0, 0, 2519, 0, 0, 0, 0, 0, 834, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 954, 0, 2144, 0, 1179, 0, 0, 0, 1455, 0, 0, 0,
-	0, 0, 0, 0, 995, 0, 0, 0, 0, 2773, 0, 0, 0, 0, 0, 0, 3283, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1871, 0, 0, 0, 1034, 1425, 0, 0, 280, 0, 439, 0, 0, 1322, 3364, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 970, 412, 0, 0, 0,
-	2352, 0, 0, 0, 0, 0, 0, 0, 0, 1956, 0, 3440, 0, 0, 0, 3671, 0, 0, 0, 0, 0, 0, 2181, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3597, 515, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 1645, 0, 0, 426, 2095, 0, 0, 348, 3189, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1313, 0, 0, 3360,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1671, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1164, 347, 3426, 0, 2025, 0, 0,
-	0, 0, 0, 0, 0, 2473, 0, 0, 1727, 3131, 0, 0, 0, 0, 0, 0, 0, 0, 853, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1361, 0, 0, 0,
-	0, 0, 0, 0, 0, 633, 2545, 0, 0, 0, 2896, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2639, 895, 3302, 0, 0, 0, 0, 922, 0, 0, 0, 0, 0, 779, 0, 0, 0, 1194, 2298, 0, 1569, 1052, 0, 0, 0, 442, 0, 0, 3004, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3691, 0, 2811, 0, 0, 0, 0, 0, 974, 0, 3253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 216, 563, 0, 0, 0, 0, 1765, 0, 0, 0, 0, 0, 0, 569, 855, 1796, 0, 0, 0, 0, 0, 1540, 0, 0, 0, 2556, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2641, 2961, 0, 0, 0, 0, 2913, 0, 0, 0, 0, 0, 1118, 0, 0, 0, 0, 1314, 0, 0, 0, 0, 0, 1628, 1403, 0, 125,
-	0, 0, 0, 2489, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 859, 0, 3513, 509, 0, 0, 0, 0, 0, 0, 2261, 0, 0, 0, 0, 1822,
-	0, 0, 0, 0, 3051, 0, 0, 0, 0, 961, 0, 0, 0, 0, 0, 0, 0, 3269, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3443, 3202, 0, 0,
-	3182, 0, 2755, 0, 0, 0, 0, 0, 1588, 0, 210, 3612, 0, 0, 3038, 0, 0, 1509, 399, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1096, 0, 0, 0,
-	0, 0, 0, 2163, 608, 0, 1360, 2587, 0, 0, 0, 0, 0, 182, 0, 0, 865, 0, 0, 0, 0, 0, 628, 0, 3163, 0, 0, 1526, 0, 0, 0, 0,
-	0, 0, 732, 145, 0, 862, 0, 0, 0, 0, 0, 0, 1598, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3463, 0, 0, 0, 0, 0, 0, 0, 870, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 805, 0, 0, 0, 0, 0, 0, 0, 0, 687, 0, 0, 0, 0, 99, 0, 0, 1670, 0, 0,
-	0, 0, 0, 0, 0, 346, 468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3532, 654, 0, 0, 0, 2996, 1271, 3669, 0, 0, 0, 2010, 3203, 3236, 3586,
-	3380, 0, 0, 0, 0, 0, 0, 0, 0, 0, 769, 0, 3237, 0, 269, 0, 0, 177, 0, 0, 0, 0, 0, 1269, 3419, 0, 0, 0, 0, 0, 0, 2100,
-	0, 0, 3659, 0, 0, 0, 0, 0, 1381, 0, 0, 0, 0, 0, 0, 1038, 0, 2831, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2169, 0, 0, 0, 1166, 0, 2074, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 547, 1480, 0, 0, 0, 0,
-	0, 0, 3141, 0, 0, 0, 0, 2711, 74, 3630, 0, 200, 81, 0, 0, 642, 0, 0, 357, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1261, 1720, 0, 0, 0, 0, 0, 0, 1285, 0, 0, 0, 0, 0, 2717, 0, 0, 0, 2339, 0, 0, 2474, 0, 2877, 3349, 24, 2182, 1817, 2174, 0, 0,
-	0, 0, 0, 0, 0, 2932, 0, 0, 0, 0, 0, 0, 0, 3218, 0, 0, 0, 0, 0, 0, 0, 1681, 1035, 2051, 1901, 2899, 0, 0, 0, 0, 0, 0,
-	0, 0, 345, 0, 0, 0, 0, 1460, 2006, 0, 0, 1287, 2624, 1937, 0, 0, 0, 2603, 0, 0, 0, 0, 0, 1846, 89, 1697, 2028, 246, 0, 0, 0, 0,
-	0, 0, 0, 0, 1724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3470, 0, 128, 0, 0, 0, 0, 0, 2220, 0, 0, 0,
-	0, 0, 813, 0, 0, 395, 2304, 3140, 0, 0, 0, 0, 0, 1396, 0, 0, 0, 3150, 3434, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1417, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1281, 86, 0, 2281, 0, 0, 664, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2912, 0, 541, 0, 0, 0, 0, 0, 3289, 0, 1508, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3115, 0, 1574, 0,
-	2905, 1602, 3387, 868, 0, 0, 0, 0, 0, 0, 0, 2592, 0, 110, 0, 0, 1648, 0, 0, 0, 0, 3284, 0, 0, 0, 0, 0, 1182, 0, 0, 0, 0,
-	0, 0, 0, 3700, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1735, 0, 0, 0, 0, 0, 446, 3618, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2447, 0, 2249, 3461, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3213, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1809, 0, 0, 0, 1270, 0, 0, 0, 2059, 0, 2532, 0, 0, 0, 0, 3277, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1157, 0, 0, 0, 0, 0, 0, 1636, 0, 786, 0, 0, 0, 0, 2525, 0, 0, 0, 0, 281, 3676, 0, 657, 0, 0, 0, 0,
-	0, 0, 0, 0, 3210, 1676, 0, 0, 0, 0, 0, 3602, 0, 1153, 0, 0, 204, 0, 2154, 2584, 0, 0, 3412, 0, 0, 0, 0, 0, 2425, 841, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 406, 2956, 0, 0, 0, 0, 0, 1772, 0, 2936, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2423, 0, 0, 0, 3120, 0, 0, 0, 0, 1221, 0, 0, 0, 0, 0, 0, 0, 2514, 0, 0, 2443, 0, 0, 0, 0, 0,
-	0, 1820, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3130, 1570, 0, 3523, 0, 0, 0, 0, 0, 0,
-	1703, 0, 0, 0, 0, 2141, 0, 0, 0, 0, 0, 0, 84, 0, 0, 1630, 0, 0, 0, 0, 0, 0, 0, 0, 2656, 0, 0, 0, 3270, 0, 3224, 0,
-	0, 247, 3519, 0, 1494, 0, 0, 0, 0, 1872, 0, 0, 0, 0, 0, 1158, 3336, 0, 0, 1779, 0, 0, 0, 763, 0, 0, 2780, 0, 0, 0, 1514, 0,
-	0, 417, 0, 2687, 0, 1459, 2608, 0, 0, 806, 3309, 1021, 0, 0, 0, 0, 0, 2224, 1008, 1680, 1732, 2160, 2072, 0, 0, 0, 0, 0, 2215, 0, 0, 0,
-	0, 0, 0, 0, 2671, 0, 3327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2190, 1534, 1650, 0,
-	0, 0, 0, 0, 0, 0, 0, 194, 3064, 1115, 0, 0, 1517, 293, 2128, 0, 0, 0, 0, 0, 0, 0, 0, 1402, 0, 0, 0, 0, 0, 0, 0, 3403,
-	0, 1028, 2629, 1853, 3155, 2881, 2343, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3339, 0, 0, 0, 1751, 1532, 1334, 0, 0, 0, 0, 3074, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2668, 0, 2196, 0, 2109, 3383, 358, 0, 0, 0, 0, 2650, 533, 0, 0, 148, 0, 1813, 0, 0, 0, 0, 0, 0,
-	1554, 0, 0, 0, 0, 0, 0, 400, 2664, 0, 0, 2853, 0, 321, 0, 0, 0, 0, 0, 1764, 0, 3233, 0, 0, 0, 0, 2272, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 67, 539, 1296, 0, 1541, 0, 0, 2538, 2926, 0, 1112, 0, 0, 0, 0, 0, 1131, 0, 0, 0, 0, 3015, 0, 0,
-	0, 3622, 0, 0, 0, 0, 0, 0, 0, 3587, 2694, 0, 0, 0, 0, 0, 457, 0, 0, 0, 0, 0, 0, 0, 1352, 0, 0, 0, 0, 0, 1862, 0,
-	0, 0, 1128, 0, 0, 0, 0, 0, 0, 3439, 0, 0, 863, 1611, 2228, 0, 0, 0, 0, 0, 0, 0, 709, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1206, 0, 0, 937, 0, 0, 0, 2278, 0, 0, 0, 0, 0, 1260, 0, 2815, 0, 0, 0, 0,
-	1916, 0, 0, 0, 0, 2975, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1344, 2113, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2308, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2398, 0, 0, 0, 0, 0, 0, 0, 0, 2947, 0, 0, 0, 0, 0, 0, 0, 2938, 0, 0, 0, 1347, 1401,
-	0, 0, 2210, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3432, 39, 3018, 0, 0, 0, 0,
-	3542, 0, 0, 0, 3345, 0, 1583, 0, 0, 0, 315, 0, 0, 0, 3214, 0, 0, 0, 2416, 2972, 2122, 0, 127, 0, 3362, 0, 0, 3381, 0, 387, 879, 2581,
-	0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0, 0, 0, 0, 0, 3478, 0, 0, 0, 0, 0, 0, 0, 925, 0, 0, 0, 0, 0, 2170, 0, 0,
-	0, 0, 0, 0, 0, 2867, 0, 0, 0, 0, 2230, 356, 123, 3500, 1521, 1895, 0, 0, 0, 0, 0, 2225, 3188, 0, 2688, 0, 0, 184, 2816, 0, 0, 0,
-	0, 0, 1747, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1641, 2712, 0, 0, 0, 3156,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1584, 0, 0, 0, 3476, 0, 0, 0, 822, 1315,
-	3670, 0, 352, 3452, 0, 0, 0, 1305, 0, 0, 0, 0, 0, 3076, 0, 0, 0, 0, 1011, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	519, 0, 0, 602, 0, 0, 0, 0, 432, 0, 0, 0, 0, 0, 0, 2889, 0, 3157, 480, 0, 2016, 0, 0, 0, 0, 0, 0, 0, 2442, 0, 0, 0,
-	0, 1478, 0, 1940, 0, 0, 354, 2673, 0, 0, 0, 0, 0, 0, 0, 0, 1921, 0, 0, 2199, 0, 0, 0, 0, 0, 0, 2265, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 0, 0, 3308, 881, 1286, 0, 0, 0, 0, 0, 0, 2419, 0, 0, 899, 3098, 1644, 0, 0, 0,
-	637, 0, 0, 0, 0, 0, 913, 2515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3037, 0, 840, 1400, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0,
-	0, 0, 0, 0, 431, 0, 0, 0, 0, 0, 0, 0, 955, 0, 0, 0, 0, 0, 0, 0, 636, 0, 2346, 0, 0, 0, 0, 0, 0, 0, 2307, 1870,
-	0, 0, 0, 0, 0, 0, 0, 0, 1797, 0, 0, 0, 1665, 0, 0, 0, 1149, 0, 0, 0, 0, 0, 0, 0, 0, 562, 1596, 2331, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3467, 2748, 481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3290, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2739, 0, 0, 0, 0, 392, 0, 360, 1308, 2495, 920, 3482, 2040, 2691, 3560, 2579, 0, 618, 0, 0, 0, 0, 0, 108, 0, 0, 2953, 0, 1436, 0,
-	0, 735, 874, 2500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0, 2098, 3337, 0, 0, 0, 0, 0, 0, 0, 2231, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1750, 0, 0, 1368, 0, 0, 0, 0, 1657, 0, 0, 0, 0, 0, 0, 1818, 3090, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3543, 0, 0, 0, 1257, 1719, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1146, 63, 0, 0, 0, 496, 0, 0, 3591, 0, 1915,
-	2864, 93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3118, 3239, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 694, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3298, 2983, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3151, 3437, 0, 0, 0, 0, 0, 0, 0, 2125, 0, 0, 0, 0, 0, 766, 1590,
-	0, 0, 1898, 0, 0, 0, 0, 0, 0, 1890, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 976, 2124, 3550, 1210, 36, 1771, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 711, 0, 0, 0, 0, 0, 0, 0, 301, 0, 0, 0, 0, 0, 1435, 0, 0, 0, 0, 0, 3273, 0, 2785, 0, 0, 0, 0,
-	0, 0, 1863, 0, 3092, 0, 0, 1682, 0, 3279, 597, 0, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2004, 3644, 0, 1610, 0, 2411, 0, 0, 1571, 1886, 0, 0, 0, 0, 0, 0, 0, 0, 2994, 0, 0, 3103, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 578, 2810, 3229, 0, 0, 858, 0, 3263, 0, 0, 0, 1790, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1780, 0, 3688, 819, 2634, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2769, 0, 0, 2945, 0, 1838, 0, 0, 0, 0, 3341, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2000, 1522, 2067, 3317, 0, 0, 0, 0, 0, 0, 0, 682, 2359, 2451, 0, 0, 0, 0, 0, 0, 0, 0, 0, 520, 0, 0, 0, 0,
-	0, 2636, 3168, 0, 1329, 0, 3441, 0, 1905, 0, 0, 0, 2682, 0, 0, 1291, 1717, 0, 0, 0, 0, 0, 0, 1794, 2060, 3043, 0, 2330, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 832, 0, 215, 0, 1823, 0, 0, 0, 1246, 0, 743, 141, 0, 0, 0, 0, 2573, 0, 273, 629, 1987, 0, 0, 0, 0, 0, 0,
-	0, 0, 2875, 0, 1144, 0, 1317, 2663, 1992, 2562, 3276, 0, 0, 0, 0, 0, 0, 1967, 0, 0, 0, 0, 0, 0, 1920, 3400, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2940, 0, 2168, 2417, 0, 0, 0, 0, 0, 1686, 0, 0, 0, 0, 0, 3388, 0, 0, 0, 0, 2251, 890, 1449, 0, 2412, 0, 3619,
-	0, 0, 0, 2303, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1150, 0, 553, 0, 0, 0, 1755, 0, 0, 0, 0, 0, 1976,
-	0, 0, 0, 0, 0, 0, 0, 0, 2309, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 160, 2110, 2325, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	421, 2064, 0, 0, 651, 0, 0, 0, 0, 1512, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1395, 2498, 0, 0, 0, 448, 765, 0, 1897, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 2221, 0, 0, 2159, 0, 0, 0, 0, 0, 0, 0, 0, 997, 794, 1238, 3045, 218, 1483, 3450, 0,
-	0, 0, 0, 2518, 0, 0, 0, 2018, 0, 988, 0, 2620, 0, 0, 0, 1193, 0, 1562, 0, 0, 0, 0, 3099, 0, 1003, 0, 0, 0, 0, 0, 0, 0,
-	0, 2015, 3207, 0, 0, 0, 226, 231, 2781, 3136, 3373, 80, 0, 0, 0, 0, 2546, 0, 0, 962, 0, 0, 0, 0, 0, 1065, 0, 0, 0, 3600, 0, 0,
-	0, 0, 2510, 0, 0, 3143, 0, 1748, 0, 0, 0, 0, 1245, 0, 0, 3621, 0, 0, 1582, 0, 0, 0, 0, 2019, 0, 0, 1440, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2486, 0, 0, 0, 0, 328, 0, 0, 0, 0, 0, 1019, 0, 3592, 0, 0,
-	0, 0, 0, 3674, 0, 0, 0, 0, 0, 0, 0, 3472, 0, 0, 0, 0, 0, 3611, 0, 0, 0, 3446, 0, 0, 0, 0, 0, 0, 2683, 0, 0, 0,
-	0, 62, 0, 3259, 0, 0, 2501, 0, 0, 0, 0, 1082, 0, 3000, 0, 0, 1106, 0, 0, 0, 0, 0, 0, 2502, 0, 3589, 0, 0, 0, 716, 826, 2094,
-	0, 0, 3582, 3643, 0, 0, 0, 0, 162, 371, 0, 0, 117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 2188, 0, 0, 0, 0, 1393,
-	0, 0, 0, 3077, 0, 1555, 0, 0, 0, 0, 0, 559, 2980, 0, 0, 0, 2786, 0, 0, 0, 1217, 3081, 454, 0, 229, 2036, 0, 0, 0, 0, 0, 0,
-	282, 0, 180, 1007, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2213, 0, 0, 2772, 648, 0, 3348, 0, 0, 0, 1061, 0, 0, 1507, 0, 0, 0, 0,
-	655, 0, 938, 1664, 0, 0, 0, 0, 1712, 1814, 1215, 0, 1924, 0, 0, 0, 3551, 0, 0, 0, 0, 0, 264, 0, 1233, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2012, 0, 0, 0, 0, 1191, 2696, 0, 0, 0, 2099, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 659, 0,
-	0, 0, 0, 0, 0, 0, 0, 3094, 0, 0, 0, 0, 0, 0, 1333, 0, 0, 0, 0, 0, 0, 0, 0, 2935, 0, 0, 0, 0, 0, 0, 0, 0,
-	361, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1443, 0, 0, 497, 0, 0, 0, 0, 2824, 3422, 0, 0, 0, 1889, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 967, 2009, 0, 0, 1544, 512, 0, 0, 3050, 0, 0, 0, 0, 2985, 0, 818, 2134, 0, 223, 2799, 3490, 0, 0, 0, 2977, 3035, 3375, 0, 0,
-	0, 0, 2362, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1091, 0, 0, 2047, 0, 0, 0, 1482, 0, 0, 0, 0, 0, 0, 0, 1098,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2865, 0, 0, 0, 1337, 1826, 1867, 2366, 0, 0, 1174, 0, 0, 0, 0, 1195, 1310, 1655, 3480, 1328, 0, 0,
-	0, 0, 2928, 0, 0, 0, 0, 2123, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3117, 0, 0, 653, 0, 0, 0, 309,
-	1429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 996, 1874, 0, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 0,
-	0, 3564, 0, 0, 0, 0, 0, 1297, 0, 0, 2138, 0, 0, 0, 823, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3358, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1079, 0, 0, 0, 1208, 0, 0, 2856, 0, 704, 980, 0, 2951, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2830, 0, 0, 3083, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1881, 0, 0, 3266, 1672, 0, 0, 3533, 0, 0, 0,
-	0, 0, 0, 0, 1054, 3288, 2126, 0, 0, 0, 2244, 0, 0, 2219, 2355, 0, 0, 0, 0, 0, 0, 2549, 2031, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1934, 0, 0, 0, 0, 0, 0, 0, 0, 3553, 0, 0, 0, 1527, 0, 0, 0, 0, 0, 590, 600, 2478, 0, 670, 0, 1627,
-	3374, 0, 1385, 0, 0, 0, 0, 0, 0, 0, 612, 0, 0, 0, 1894, 0, 0, 0, 0, 0, 0, 2569, 0, 0, 0, 2900, 2155, 0, 0, 0, 3527, 0,
-	0, 0, 0, 0, 0, 0, 0, 2408, 0, 0, 0, 0, 3392, 0, 0, 2147, 2594, 0, 2902, 0, 0, 0, 0, 0, 0, 0, 630, 100, 0, 0, 375, 2590,
-	1683, 0, 0, 0, 0, 0, 0, 603, 0, 0, 0, 0, 0, 0, 864, 252, 1292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2829, 0, 0, 0, 0, 0, 0, 114, 0, 0, 0, 0, 0, 2404, 2472, 0, 0, 1231, 0, 0, 0, 0, 0, 0, 0, 2993, 3503, 0, 0,
-	0, 469, 0, 0, 0, 0, 0, 0, 0, 965, 0, 0, 0, 718, 2555, 0, 0, 2809, 0, 0, 0, 1452, 362, 0, 0, 0, 1491, 0, 0, 0, 0, 0,
-	0, 0, 3016, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2177, 0, 0, 0, 1073, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1184, 681, 0, 0, 0, 0, 1275, 0, 0, 0, 0, 0, 0, 3598, 0, 0, 0, 0, 0, 0, 3659, 0, 0, 0, 0, 2196, 0, 0, 1664,
+	2899, 0, 0, 0, 0, 0, 0, 861, 3679, 0, 0, 0, 0, 0, 37, 0, 575, 0, 0, 0, 0, 0, 0, 0, 2104, 0, 0, 0, 0, 0, 3086, 0,
+	0, 0, 1945, 0, 0, 0, 0, 0, 0, 0, 1996, 0, 0, 2110, 0, 0, 0, 0, 977, 2025, 0, 0, 0, 0, 0, 696, 0, 0, 0, 0, 0, 1961,
+	0, 0, 0, 0, 0, 0, 1858, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3430, 1786, 0, 59, 2615, 213, 214, 3245, 0, 0, 0, 0, 0,
+	0, 225, 1592, 0, 3701, 0, 0, 0, 2665, 0, 2234, 2546, 0, 1650, 0, 542, 0, 0, 379, 0, 617, 2085, 0, 649, 0, 0, 0, 0, 1221, 0, 0, 0,
+	0, 0, 0, 0, 0, 2066, 2409, 0, 3651, 0, 815, 0, 0, 0, 0, 0, 0, 0, 14, 2293, 0, 0, 0, 0, 0, 0, 897, 0, 0, 0, 2228, 0,
+	0, 131, 0, 0, 0, 1582, 0, 0, 424, 0, 0, 3470, 0, 8, 0, 0, 0, 0, 0, 3435, 0, 0, 0, 733, 0, 0, 0, 513, 0, 0, 0, 0,
+	0, 0, 0, 3368, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1808, 0, 0, 0, 0, 0, 1088, 0, 875, 0, 0, 0, 0, 0, 0, 0, 243,
+	0, 0, 0, 174, 2612, 1147, 2944, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3706, 0, 0, 242, 0, 707, 3108, 0, 0, 0, 0, 2750, 0, 0, 0, 0,
+	0, 3346, 0, 0, 0, 0, 0, 3040, 0, 0, 0, 594, 0, 0, 0, 876, 972, 0, 0, 0, 0, 737, 2018, 0, 0, 0, 0, 2904, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1953, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1135, 0, 0, 0, 0, 0, 0, 2254, 0, 0, 0, 0, 1821, 2853, 856,
+	0, 0, 0, 0, 0, 2481, 0, 0, 1971, 2365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1230, 0, 0, 0, 1056, 2010, 0, 0, 0, 0, 306, 0, 0,
+	1934, 0, 3012, 0, 0, 0, 0, 2454, 0, 2410, 0, 2457, 0, 0, 2785, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1134, 0, 778, 270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3589,
+	0, 0, 0, 1639, 2806, 0, 0, 0, 0, 0, 0, 0, 0, 1036, 0, 0, 3039, 2872, 0, 0, 1711, 1010, 1193, 2507, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1893, 1472, 0, 730, 0,
+	0, 2003, 3408, 456, 0, 0, 0, 340, 476, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1064, 1670, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	586, 631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1828, 0, 0, 0, 0, 0, 1946, 0, 0, 0, 0, 0, 713, 1964, 2206, 0, 0, 0, 0, 0, 0,
+	1037, 1864, 0, 0, 0, 0, 1550, 0, 0, 0, 0, 0, 2758, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2533, 0, 0, 0, 0, 0,
+	0, 0, 2592, 0, 0, 0, 3576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 615, 1347, 447, 1608, 1747, 0, 0, 3284, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 6, 0, 0, 0, 0, 0, 0, 963, 1570, 0, 0, 1614, 0, 1908, 0, 0, 2629, 0, 1829, 0, 0, 2736, 0, 0, 0, 0, 38, 313, 1956, 3204,
+	3251, 2476, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 411, 2984, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2314, 3383, 0, 0, 0, 0, 0, 0, 0, 0, 1340, 0, 1471, 0, 0, 0, 3038, 1423, 2393, 1691, 3272, 0, 0, 1248, 0, 0, 1790,
+	0, 1125, 0, 0, 0, 0, 2456, 2570, 0, 1484, 0, 0, 0, 0, 0, 0, 163, 2210, 0, 0, 0, 700, 1299, 2617, 924, 1263, 0, 0, 0, 0, 0, 0,
+	0, 0, 514, 0, 0, 2243, 0, 129, 550, 3434, 0, 0, 0, 0, 0, 0, 3394, 0, 0, 0, 1358, 3171, 0, 0, 0, 0, 0, 2108, 0, 0, 0, 1142,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3674, 0, 0, 0, 0, 1742, 0, 0, 0, 0, 0, 0,
+	0, 0, 189, 1126, 0, 0, 0, 0, 0, 715, 1259, 283, 0, 1446, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1043, 0, 0, 0, 3103, 1099, 2260, 2748,
+	397, 2672, 3194, 0, 0, 0, 0, 1792, 0, 2948, 0, 0, 3075, 0, 0, 69, 0, 0, 0, 0, 103, 0, 2836, 0, 0, 236, 0, 0, 0, 2405, 0, 0,
+	2561, 0, 0, 1303, 0, 239, 725, 1020, 2701, 0, 156, 324, 0, 0, 1076, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1895, 2719, 671, 0, 0, 0, 0,
+	0, 0, 0, 719, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 948, 0, 0, 464, 537, 2420, 87, 0, 288, 1487, 0, 0, 2466, 3193, 0, 0, 0, 0,
+	2249, 0, 0, 2829, 0, 3190, 0, 1705, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3373, 0, 0, 958, 2655, 0, 0, 0, 2183, 0, 0, 662, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2453, 0, 914,
+	0, 0, 1694, 408, 1477, 0, 0, 1881, 0, 1750, 0, 0, 0, 0, 1776, 0, 0, 0, 0, 0, 3665, 0, 1049, 2056, 0, 1208, 3432, 0, 0, 0, 106, 0,
+	0, 0, 0, 0, 0, 0, 0, 3096, 0, 0, 0, 0, 0, 0, 0, 848, 0, 0, 0, 0, 0, 3704, 1692, 0, 0, 0, 2839, 0, 0, 0, 0, 0,
+	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1717, 0, 0, 0, 0, 0, 0, 0, 0, 1410, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1897, 0, 0, 0, 0, 0, 0, 3512, 2977, 0, 0, 3445, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1212, 2553, 0, 0, 2541, 0, 0, 0, 227, 0, 0, 747, 2755, 0, 0, 2749, 0, 0, 0, 0, 2099, 0, 0, 3612, 1180, 2676, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 727, 0, 697, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2412, 0, 0, 0, 0, 669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2545, 0, 2864, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1277, 0, 0, 0, 437, 0, 0, 0, 2854, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 956, 0, 0, 0,
+	0, 0, 0, 1322, 0, 0, 0, 3087, 0, 0, 0, 0, 176, 902, 2288, 1364, 2714, 0, 0, 0, 0, 0, 3437, 0, 0, 0, 0, 0, 0, 0, 0, 1659,
+	0, 0, 0, 0, 1390, 0, 0, 0, 0, 0, 0, 0, 0, 0, 495, 205, 0, 0, 0, 0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 2903, 0, 0,
+	0, 0, 3537, 1816, 0, 0, 0, 0, 0, 0, 2423, 0, 0, 0, 0, 1414, 0, 546, 2375, 3474, 1013, 0, 0, 0, 3036, 0, 0, 0, 0, 0, 1449, 0,
+	0, 0, 0, 0, 1023, 2373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3464, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 538, 0, 0,
+	0, 0, 0, 1171, 0, 0, 0, 0, 0, 0, 0, 0, 777, 0, 0, 1110, 0, 0, 0, 0, 1154, 21, 0, 0, 0, 0, 0, 0, 0, 3236, 0, 1568,
+	1985, 2950, 0, 0, 3338, 1455, 0, 0, 0, 0, 1778, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3041, 1116, 0, 0, 0, 0, 0, 351,
+	2335, 0, 0, 2494, 0, 0, 1541, 0, 0, 0, 0, 0, 0, 583, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1824, 772, 1188, 2941, 0, 0, 2488,
+	0, 0, 0, 0, 2195, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2597, 0, 0, 0, 1389, 0, 0, 0, 0, 0, 0, 0, 3525, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1577, 0, 0, 0, 0, 94, 0, 2621, 0, 0, 0, 0, 0, 1563, 0, 0, 0, 0, 3136, 0, 0,
+	0, 0, 0, 0, 0, 0, 1148, 0, 0, 0, 0, 0, 0, 0, 535, 0, 1845, 821, 1701, 0, 0, 0, 0, 1300, 0, 0, 2788, 3683, 109, 0, 0, 0,
+	167, 0, 0, 0, 837, 0, 0, 0, 0, 2568, 0, 0, 1676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3233, 903, 0, 2742, 0, 0, 0, 0,
+	0, 0, 0, 0, 312, 2738, 0, 2526, 119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 0, 0, 3212, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3313, 0, 0, 3110, 0, 3065, 0, 0, 10, 0, 0, 0, 3001, 0, 1493, 0, 0, 0, 0, 0, 390, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1947, 0, 0, 0, 0, 0, 0, 1026, 0, 1053, 0, 0, 68, 2312, 0, 0, 0, 0, 674, 625, 0, 0, 0, 3215, 2780, 0, 0,
+	0, 0, 0, 0, 0, 3557, 1904, 0, 0, 0, 0, 0, 0, 0, 901, 0, 0, 0, 0, 0, 0, 2757, 0, 0, 622, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1738, 0, 1132, 0, 2632, 0, 0, 0, 0, 0, 3640, 0, 0, 1328, 799, 0, 0, 0, 0, 240, 1356, 3330, 3357, 0,
+	425, 0, 0, 1165, 2550, 2244, 0, 0, 0, 0, 0, 942, 0, 2277, 0, 0, 2181, 0, 1987, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 172, 1210, 0, 3311, 1014, 0, 795, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3696, 0, 0, 1421, 1739, 0, 0,
+	0, 0, 0, 2400, 0, 0, 0, 0, 0, 2279, 634, 3541, 0, 0, 0, 3221, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1041, 0, 0, 3401, 1784, 1015,
+	3225, 0, 0, 0, 0, 522, 1381, 1630, 3324, 2389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3023, 0, 492, 2019, 3627, 3402, 0, 0, 0, 2582, 0, 0, 0,
+	0, 951, 0, 0, 2000, 0, 0, 0, 0, 0, 0, 2411, 0, 0, 0, 946, 2060, 2346, 0, 403, 0, 0, 2857, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2988, 3166, 0, 0, 1333, 0, 0, 3101, 0, 0, 0, 0, 2644, 0, 0, 0, 0, 0, 0, 0,
+	0, 142, 0, 0, 0, 0, 0, 0, 2496, 0, 0, 0, 3602, 0, 0, 0, 30, 2473, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1352, 0, 0,
+	0, 0, 0, 1942, 0, 0, 2173, 2574, 0, 0, 0, 2397, 0, 0, 0, 0, 3048, 581, 0, 0, 1981, 0, 0, 46, 0, 0, 0, 0, 0, 917, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2599, 0, 878, 0, 0, 0, 3523, 0, 0, 0, 0, 2877, 0, 1294, 1611, 0, 0, 2557, 0, 224, 430, 0, 2971, 1176, 3556,
+	0, 0, 2947, 1094, 0, 0, 0, 1886, 3184, 0, 0, 0, 0, 3579, 0, 0, 0, 0, 0, 936, 196, 1542, 1994, 0, 2707, 2850, 47, 3234, 0, 0, 0, 2896,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3622, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2430, 0,
+	1818, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1357, 0, 0, 0, 0, 0, 1546, 0, 0, 2208, 0, 0, 1733, 0, 0, 0, 0, 0, 0,
+	1791, 1045, 0, 1266, 0, 0, 0, 0, 0, 0, 2859, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 284, 1975, 0, 0, 0, 1416, 0, 0, 0,
+	3461, 1175, 0, 0, 0, 0, 0, 2350, 2972, 3034, 0, 0, 1567, 869, 0, 2779, 0, 0, 0, 438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 770, 0, 0,
+	0, 0, 0, 0, 0, 0, 2322, 2951, 0, 0, 0, 531, 0, 0, 0, 0, 0, 0, 3124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1726, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2852, 1952, 3142, 0, 0, 0, 3170, 0,
+	2441, 0, 0, 0, 0, 0, 0, 2047, 1114, 2362, 0, 60, 0, 0, 0, 0, 0, 0, 1108, 2146, 0, 0, 2329, 0, 3641, 0, 0, 0, 0, 0, 422, 0,
+	3210, 0, 0, 0, 0, 0, 0, 0, 0, 1432, 0, 0, 0, 0, 0, 0, 1949, 839, 427, 2178, 3546, 0, 0, 1959, 3267, 2028, 1317, 0, 0, 0, 1923, 330,
+	0, 0, 0, 2041, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1841, 0, 0, 3582, 0, 0, 0, 1240, 0, 0, 0, 1931, 0, 253, 320, 2560, 3656, 0, 0,
+	0, 0, 3667, 0, 0, 0, 0, 0, 0, 2642, 0, 0, 0, 0, 0, 0, 0, 0, 217, 0, 0, 0, 736, 1280, 1920, 0, 274, 1260, 1965, 187, 0, 0,
+	0, 0, 0, 0, 0, 2087, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3662, 0, 0, 0, 2691, 0, 518, 0, 498, 0, 1921, 0,
+	0, 0, 0, 2055, 0, 1417, 0, 0, 0, 1307, 3455, 0, 2333, 0, 0, 1732, 268, 3202, 0, 0, 0, 0, 0, 0, 0, 0, 1458, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1636, 0, 792, 1770, 0, 0, 0, 0, 0, 0, 984, 0, 2, 3697, 0, 623, 1159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 459, 2874, 1490, 0, 0, 2623, 0, 0, 0, 3229, 0, 0, 0, 0, 0, 0, 0, 1646, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1514, 0, 0, 0, 0, 233, 0, 0, 0, 0, 318, 0, 0, 0, 3615, 0, 3633, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3448, 0, 0, 0, 2860, 0, 0, 2796, 0, 0, 0, 0, 3182, 0, 0, 1462, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 2349, 0, 3104, 0, 0, 104,
+	0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 0, 2337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2717, 2398, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3595, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 577, 0, 534, 0, 3009, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1291, 0, 0, 0, 0, 0, 0, 1289, 0, 0, 1758, 0, 0, 0, 0, 0, 0, 3255, 3416, 0, 989, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2121, 0, 0, 0, 0, 0, 0, 0, 0, 1366, 0, 3165, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1324, 0, 0, 0, 0,
+	0, 0, 0, 0, 1748, 0, 0, 0, 0, 0, 0, 1273, 0, 0, 3352, 1198, 0, 0, 0, 0, 2450, 0, 0, 0, 3410, 0, 0, 2413, 0, 1377, 0, 0,
+	1325, 0, 32, 73, 3162, 3472, 0, 70, 418, 1047, 0, 0, 0, 990, 0, 3195, 2043, 0, 0, 0, 0, 1413, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0,
+	1017, 1718, 0, 0, 0, 443, 3583, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3261, 0, 0, 0, 2403, 0, 0, 0, 0, 0, 0, 0, 820, 0, 0,
+	0, 0, 0, 0, 1540, 1666, 3141, 0, 0, 0, 0, 0, 0, 2252, 0, 0, 0, 0, 0, 0, 0, 2318, 0, 111, 1913, 0, 0, 0, 2640, 0, 793, 0,
+	304, 0, 0, 3163, 0, 0, 2525, 0, 0, 1245, 0, 0, 0, 842, 0, 0, 0, 0, 0, 0, 0, 0, 502, 2693, 796, 0, 831, 1909, 0, 3179, 2722, 0,
+	0, 0, 0, 0, 0, 1070, 0, 0, 0, 0, 0, 0, 3501, 0, 0, 0, 0, 0, 0, 0, 0, 3684, 0, 152, 0, 1133, 0, 0, 0, 0, 0, 0,
+	2770, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1671, 0, 0, 0, 0, 0, 0, 2119, 2661, 0, 3601, 0, 1657,
+	1745, 0, 2338, 0, 0, 0, 0, 1850, 0, 16, 0, 3663, 0, 0, 0, 0, 1057, 0, 0, 0, 0, 0, 3406, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1378, 0, 2969, 0, 0, 0, 0, 0, 1988, 548, 873, 2404, 0, 0, 0, 0, 0, 2272, 0, 0, 0, 171, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1492, 0, 0, 0, 0, 0, 2214, 0, 2328, 3006, 0, 0,
+	0, 0, 0, 825, 0, 0, 0, 0, 0, 0, 595, 0, 0, 0, 698, 0, 0, 0, 3585, 0, 0, 0, 702, 0, 0, 1991, 0, 0, 1536, 0, 0, 1285,
+	0, 0, 0, 0, 731, 2065, 0, 0, 0, 0, 0, 3262, 0, 2966, 451, 0, 0, 0, 17, 2878, 0, 0, 0, 2281, 0, 0, 0, 0, 0, 0, 0, 3681,
+	2083, 2128, 3117, 0, 134, 0, 0, 3331, 0, 0, 0, 0, 0, 0, 0, 2606, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3265, 0, 0, 3156, 0, 181, 0, 0, 0, 479, 0, 0, 783, 0, 2890, 0, 0, 0, 0, 0, 2726, 0, 0, 0, 947, 2795, 0, 0, 3248, 0,
+	0, 2760, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2804, 0, 0, 0, 0, 0, 0, 0, 3277, 0, 0, 0, 0,
+	0, 0, 1576, 0, 0, 0, 3695, 3370, 0, 0, 0, 2038, 0, 0, 0, 0, 2529, 0, 0, 0, 0, 0, 64, 871, 0, 2037, 0, 3524, 0, 0, 0, 0,
+	0, 0, 0, 0, 2462, 3345, 1375, 0, 2926, 0, 1968, 0, 0, 0, 3590, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2031, 0, 0, 3312, 0, 0, 484, 453, 529, 0, 0, 710, 3003, 0, 0, 0, 0, 0, 0, 3672, 0, 0, 1804, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 2345, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 721, 2784, 1238, 0, 0, 2095, 3360, 0, 0,
+	0, 0, 0, 1618, 0, 0, 0, 0, 0, 3126, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1360, 2392, 0, 691, 744, 0, 0, 975, 598, 0,
+	1510, 1819, 0, 0, 1301, 0, 0, 0, 2122, 761, 746, 2990, 2380, 0, 0, 0, 0, 0, 0, 2805, 0, 0, 0, 774, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 203, 0, 0, 2975, 2192, 2162, 0, 0, 0, 0, 0, 3030, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 504, 0, 0, 0, 0, 0, 2946,
+	0, 0, 0, 2536, 0, 0, 0, 0, 0, 834, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 954, 0, 2161, 0, 1179, 0, 0, 0, 1456, 0, 0, 0,
+	0, 0, 0, 0, 995, 0, 0, 0, 0, 2790, 0, 0, 0, 0, 0, 0, 3300, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1888, 0, 0, 0, 1034, 1426, 0, 0, 280, 0, 439, 0, 0, 1323, 3381, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 970, 412, 0, 0, 0,
+	2369, 0, 0, 0, 0, 0, 0, 0, 0, 1973, 0, 3457, 0, 0, 0, 3688, 0, 0, 0, 0, 0, 0, 2198, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3614, 515, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 1662, 0, 0, 426, 2112, 0, 0, 348, 3206, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1314, 0, 0, 3377,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1688, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1164, 347, 3443, 0, 2042, 0, 0,
+	0, 0, 0, 0, 0, 2490, 0, 0, 1744, 3148, 0, 0, 0, 0, 0, 0, 0, 0, 853, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1362, 0, 0, 0,
+	0, 0, 0, 0, 0, 633, 2562, 0, 0, 0, 2913, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1773, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2656, 895, 3319, 0, 0, 0, 0, 922, 0, 0, 0, 0, 0, 779, 0, 0, 0, 1195, 2315, 0, 1586, 1052, 0, 0, 0, 442, 0, 0, 3021, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3708, 0, 2828, 0, 0, 0, 0, 0, 974, 0, 3270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 216, 563, 0, 0, 0, 0, 1782, 0, 0, 0, 0, 0, 0, 569, 855, 1813, 0, 0, 0, 0, 0, 1557, 0, 0, 0, 2573, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2658, 2978, 0, 0, 0, 0, 2930, 0, 0, 0, 0, 0, 1118, 0, 0, 0, 0, 1315, 0, 0, 0, 0, 0, 1645, 1404, 0, 125,
+	0, 0, 0, 2506, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 859, 0, 3530, 509, 0, 0, 0, 0, 0, 0, 2278, 0, 0, 0, 0, 1839,
+	0, 0, 0, 0, 3068, 0, 0, 0, 0, 961, 0, 0, 0, 0, 0, 0, 0, 3286, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3460, 3219, 0, 0,
+	3199, 0, 2772, 0, 0, 0, 0, 0, 1605, 0, 210, 3629, 0, 0, 3055, 0, 0, 1526, 399, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1096, 0, 0, 0,
+	0, 0, 0, 2180, 608, 0, 1361, 2604, 0, 0, 0, 0, 0, 182, 0, 0, 865, 0, 0, 0, 0, 0, 628, 0, 3180, 0, 0, 1543, 0, 0, 0, 0,
+	0, 0, 732, 145, 0, 862, 0, 0, 0, 0, 0, 0, 1615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3480, 0, 0, 0, 0, 0, 0, 0, 870, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 805, 0, 0, 0, 0, 0, 0, 0, 0, 687, 0, 0, 0, 0, 99, 0, 0, 1687, 0, 0,
+	0, 0, 0, 0, 0, 346, 468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3549, 654, 0, 0, 0, 3013, 1272, 3686, 0, 0, 0, 2027, 3220, 3253, 3603,
+	3397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 769, 0, 3254, 0, 269, 0, 0, 177, 0, 0, 0, 0, 0, 1270, 3436, 0, 0, 0, 0, 0, 0, 2117,
+	0, 0, 3676, 0, 0, 0, 0, 0, 1382, 0, 0, 0, 0, 0, 0, 1038, 0, 2848, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2186, 0, 0, 0, 1166, 0, 2091, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 547, 1481, 0, 0, 0, 0,
+	0, 0, 3158, 0, 0, 0, 0, 2728, 74, 3647, 0, 200, 81, 0, 0, 642, 0, 0, 357, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1262, 1737, 0, 0, 0, 0, 0, 0, 1286, 0, 0, 0, 0, 0, 2734, 0, 0, 0, 2356, 0, 0, 2491, 0, 2894, 3366, 24, 2199, 1834, 2191, 0, 0,
+	0, 0, 0, 0, 0, 2949, 0, 0, 0, 0, 0, 0, 0, 3235, 0, 0, 0, 0, 0, 0, 0, 1698, 1035, 2068, 1918, 2916, 0, 0, 0, 0, 0, 0,
+	0, 0, 345, 0, 0, 0, 0, 1461, 2023, 0, 0, 1288, 2641, 1954, 0, 0, 0, 2620, 0, 0, 0, 0, 0, 1863, 89, 1714, 2045, 246, 0, 0, 0, 0,
+	0, 0, 0, 0, 1741, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3487, 0, 128, 0, 0, 0, 0, 0, 2237, 0, 0, 0,
+	0, 0, 813, 0, 0, 395, 2321, 3157, 0, 0, 0, 0, 0, 1397, 0, 0, 0, 3167, 3451, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1418, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1282, 86, 0, 2298, 0, 0, 664, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2929, 0, 541, 0, 0, 0, 0, 0, 3306, 0, 1525, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3132, 0, 1591, 0,
+	2922, 1619, 3404, 868, 0, 0, 0, 0, 0, 0, 0, 2609, 0, 110, 0, 0, 1498, 1665, 0, 0, 0, 3301, 0, 0, 0, 0, 0, 1182, 0, 0, 0, 0,
+	0, 0, 0, 3717, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1752, 0, 0, 0, 0, 0, 446, 3635, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2464, 0, 2266, 3478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3230, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1826, 0, 0, 0, 1271, 0, 0, 0, 2076, 0, 2549, 0, 0, 0, 0, 3294, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1157, 0, 0, 0, 0, 0, 0, 1653, 0, 786, 0, 0, 0, 0, 2542, 0, 0, 0, 0, 281, 3693, 0, 657, 0, 0, 0, 0,
+	0, 0, 0, 0, 3227, 1693, 0, 0, 0, 0, 0, 3619, 0, 1153, 0, 0, 204, 0, 2171, 2601, 0, 0, 3429, 0, 0, 0, 0, 0, 2442, 841, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 406, 2973, 0, 0, 0, 0, 0, 1789, 0, 2953, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2440, 0, 0, 0, 3137, 0, 0, 0, 0, 1222, 0, 0, 0, 0, 0, 0, 0, 2531, 0, 0, 2460, 0, 0, 0, 0, 0,
+	0, 1837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3147, 1587, 0, 3540, 0, 0, 0, 0, 0, 0,
+	1720, 0, 0, 0, 0, 2158, 0, 0, 0, 0, 0, 0, 84, 0, 0, 1647, 0, 0, 0, 0, 0, 0, 0, 0, 2673, 0, 0, 0, 3287, 0, 3241, 0,
+	0, 247, 3536, 0, 1511, 0, 0, 0, 0, 1889, 0, 0, 0, 0, 0, 1158, 3353, 0, 0, 1796, 0, 0, 0, 763, 0, 0, 2797, 0, 0, 0, 1531, 0,
+	0, 417, 0, 2704, 0, 1460, 2625, 0, 0, 806, 3326, 1021, 0, 0, 0, 0, 0, 2241, 1008, 1697, 1749, 2177, 2089, 0, 0, 0, 0, 0, 2232, 0, 0, 0,
+	0, 0, 0, 0, 2688, 0, 3344, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2207, 1551, 1667, 0,
+	0, 0, 0, 0, 0, 0, 0, 194, 3081, 1115, 0, 0, 1534, 293, 2145, 0, 0, 0, 0, 0, 0, 0, 0, 1403, 0, 0, 0, 0, 0, 0, 0, 3420,
+	0, 1028, 2646, 1870, 3172, 2898, 2360, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3356, 0, 0, 0, 1768, 1549, 1335, 0, 0, 0, 0, 3091, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2685, 0, 2213, 0, 2126, 3400, 358, 0, 0, 0, 0, 2667, 533, 0, 0, 148, 0, 1830, 0, 0, 0, 0, 0, 0,
+	1571, 0, 0, 0, 0, 0, 0, 400, 2681, 0, 0, 2870, 0, 321, 0, 0, 0, 0, 0, 1781, 0, 3250, 0, 0, 0, 0, 2289, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 67, 539, 1297, 0, 1558, 0, 0, 2555, 2943, 0, 1112, 0, 0, 0, 0, 0, 1131, 0, 0, 0, 0, 3032, 0, 0,
+	0, 3639, 0, 0, 0, 0, 0, 0, 0, 3604, 2711, 0, 0, 0, 0, 0, 457, 0, 0, 0, 0, 0, 0, 0, 1353, 0, 0, 0, 0, 0, 1879, 0,
+	0, 0, 1128, 0, 0, 0, 0, 0, 0, 3456, 0, 0, 863, 1628, 2245, 0, 0, 0, 0, 0, 0, 0, 709, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1207, 0, 0, 937, 0, 0, 0, 2295, 0, 0, 0, 0, 0, 1261, 0, 2832, 0, 0, 0, 0,
+	1933, 0, 0, 0, 0, 2992, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1345, 2130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2325, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2415, 0, 0, 0, 0, 0, 0, 0, 0, 2964, 0, 0, 0, 0, 0, 0, 0, 2955, 0, 0, 0, 1348, 1402,
+	0, 0, 2227, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3449, 39, 3035, 0, 0, 0, 0,
+	3559, 0, 0, 0, 3362, 0, 1600, 0, 0, 0, 315, 0, 0, 0, 3231, 0, 0, 0, 2433, 2989, 2139, 0, 127, 0, 3379, 0, 0, 3398, 0, 387, 879, 2598,
+	0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0, 0, 0, 0, 0, 3495, 0, 0, 0, 0, 0, 0, 0, 925, 0, 0, 0, 0, 0, 2187, 0, 0,
+	0, 0, 0, 0, 0, 2884, 0, 0, 0, 0, 2247, 356, 123, 3517, 1538, 1912, 0, 0, 0, 0, 0, 2242, 3205, 0, 2705, 0, 0, 184, 2833, 0, 0, 0,
+	0, 0, 1764, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1658, 2729, 0, 0, 0, 3173,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1601, 0, 0, 0, 3493, 0, 0, 0, 822, 1316,
+	3687, 0, 352, 3469, 0, 0, 0, 1306, 0, 0, 0, 0, 0, 3093, 0, 0, 0, 0, 1011, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	519, 0, 0, 602, 0, 0, 0, 0, 432, 0, 0, 0, 0, 0, 0, 2906, 0, 3174, 480, 0, 2033, 0, 0, 0, 0, 0, 0, 0, 2459, 0, 0, 0,
+	0, 1479, 0, 1957, 0, 0, 354, 2690, 0, 0, 0, 0, 0, 0, 0, 0, 1938, 0, 0, 2216, 0, 0, 0, 0, 0, 0, 2282, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 0, 0, 3325, 881, 1287, 0, 0, 0, 0, 0, 0, 2436, 0, 0, 899, 3115, 1661, 0, 0, 0,
+	637, 0, 0, 0, 0, 0, 913, 2532, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3054, 0, 840, 1401, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0,
+	0, 0, 0, 0, 431, 0, 0, 0, 0, 0, 0, 0, 955, 0, 0, 0, 0, 0, 0, 0, 636, 0, 2363, 0, 0, 0, 0, 0, 0, 0, 2324, 1887,
+	0, 0, 0, 0, 0, 0, 0, 0, 1814, 0, 0, 0, 1682, 0, 0, 0, 1149, 0, 0, 0, 0, 0, 0, 0, 0, 562, 1613, 2348, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3484, 2765, 481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3307, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2756, 0, 0, 0, 0, 392, 0, 360, 1309, 2512, 920, 3499, 2057, 2708, 3577, 2596, 0, 618, 0, 0, 0, 0, 0, 108, 0, 0, 2970, 0, 1437, 0,
+	0, 735, 874, 2517, 0, 0, 0, 0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0, 2115, 3354, 0, 0, 0, 0, 0, 0, 0, 2248, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1767, 0, 0, 1369, 0, 0, 0, 0, 1674, 0, 0, 0, 0, 0, 0, 1835, 3107, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3560, 0, 0, 0, 1258, 1736, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1146, 63, 0, 0, 0, 496, 0, 0, 3608, 0, 1932,
+	2881, 93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3135, 3256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 694, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3315, 3000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3168, 3454, 0, 0, 0, 0, 0, 0, 0, 2142, 0, 0, 0, 0, 0, 766, 1607,
+	0, 0, 1915, 0, 0, 0, 0, 0, 0, 1907, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 976, 2141, 3567, 1211, 36, 1788, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 711, 0, 0, 0, 0, 0, 0, 0, 301, 0, 0, 0, 0, 0, 1436, 0, 0, 0, 0, 0, 3290, 0, 2802, 0, 0, 0, 0,
+	0, 0, 1880, 0, 3109, 0, 0, 1699, 0, 3296, 597, 0, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2021, 3661, 0, 1627, 0, 2428, 0, 0, 1588, 1903, 0, 0, 0, 0, 0, 0, 0, 0, 3011, 0, 0, 3120, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 578, 2827, 3246, 0, 0, 858, 0, 3280, 0, 0, 0, 1807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1797, 0, 3705, 819, 2651, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2786, 0, 0, 2962, 0, 1855, 0, 0, 0, 0, 3358, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2017, 1539, 2084, 3334, 0, 0, 0, 0, 0, 0, 0, 682, 2376, 2468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 520, 0, 0, 0, 0,
+	0, 2653, 3185, 0, 1330, 0, 3458, 0, 1922, 0, 0, 0, 2699, 0, 0, 1292, 1734, 0, 0, 0, 0, 0, 0, 1811, 2077, 3060, 0, 2347, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 832, 0, 215, 0, 1840, 0, 0, 0, 1247, 0, 743, 141, 0, 0, 0, 0, 2590, 0, 273, 629, 2004, 0, 0, 0, 0, 0, 0,
+	0, 0, 2892, 0, 1144, 0, 1318, 2680, 2009, 2579, 3293, 0, 0, 0, 0, 0, 0, 1984, 0, 0, 0, 0, 0, 0, 1937, 3417, 0, 0, 0, 0, 0, 1483,
+	0, 0, 0, 0, 0, 2957, 0, 2185, 2434, 0, 0, 0, 0, 0, 1703, 0, 0, 0, 0, 0, 3405, 0, 0, 0, 0, 2268, 890, 1450, 0, 2429, 0, 3636,
+	0, 0, 0, 2320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1150, 0, 553, 0, 0, 0, 1772, 0, 0, 0, 0, 0, 1993,
+	0, 0, 0, 0, 0, 0, 0, 0, 2326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 160, 2127, 2342, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	421, 2081, 0, 0, 651, 0, 0, 0, 0, 1529, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1396, 2515, 0, 0, 0, 448, 765, 0, 1914, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 2238, 0, 0, 2176, 0, 0, 0, 0, 0, 0, 0, 0, 997, 794, 1239, 3062, 218, 1500, 3467, 0,
+	0, 0, 0, 2535, 0, 0, 0, 2035, 0, 988, 0, 2637, 0, 0, 0, 1194, 0, 1579, 0, 0, 0, 0, 3116, 0, 1003, 0, 0, 0, 0, 0, 0, 0,
+	0, 2032, 3224, 0, 0, 0, 226, 231, 2798, 3153, 3390, 80, 0, 0, 0, 0, 2563, 0, 0, 962, 0, 0, 0, 0, 0, 1065, 0, 0, 0, 3617, 0, 0,
+	0, 0, 2527, 0, 0, 3160, 0, 1765, 0, 0, 0, 0, 1246, 0, 0, 3638, 0, 0, 1599, 0, 0, 0, 0, 2036, 0, 0, 1441, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2503, 0, 0, 0, 0, 328, 0, 0, 0, 0, 0, 1019, 0, 3609, 0, 0,
+	0, 0, 0, 3691, 0, 0, 0, 0, 0, 0, 0, 3489, 0, 0, 0, 0, 0, 3628, 0, 0, 0, 3463, 0, 0, 0, 0, 0, 0, 2700, 0, 0, 0,
+	0, 62, 0, 3276, 0, 0, 2518, 0, 0, 0, 0, 1082, 0, 3017, 0, 0, 1106, 0, 0, 0, 0, 0, 0, 2519, 0, 3606, 0, 0, 0, 716, 826, 2111,
+	0, 0, 3599, 3660, 0, 0, 0, 0, 162, 371, 0, 0, 117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 2205, 0, 0, 0, 0, 1394,
+	0, 0, 0, 3094, 0, 1572, 0, 0, 0, 0, 0, 559, 2997, 0, 0, 0, 2803, 0, 0, 0, 1218, 3098, 454, 0, 229, 2053, 0, 0, 0, 0, 0, 0,
+	282, 0, 180, 1007, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2230, 0, 0, 2789, 648, 0, 3365, 0, 0, 0, 1061, 0, 0, 1524, 0, 0, 0, 0,
+	655, 0, 938, 1681, 0, 0, 0, 0, 1729, 1831, 1216, 0, 1941, 0, 0, 0, 3568, 0, 0, 0, 0, 0, 264, 0, 1234, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2029, 0, 0, 0, 0, 1191, 2713, 0, 0, 0, 2116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 659, 0,
+	0, 0, 0, 0, 0, 0, 0, 3111, 0, 0, 0, 0, 0, 0, 1334, 0, 0, 0, 0, 0, 0, 0, 0, 2952, 0, 0, 0, 0, 0, 0, 0, 0,
+	361, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1444, 0, 0, 497, 0, 0, 0, 0, 2841, 3439, 0, 0, 0, 1906, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 967, 2026, 0, 0, 1561, 512, 0, 0, 3067, 0, 0, 0, 0, 3002, 0, 818, 2151, 0, 223, 2816, 3507, 0, 0, 0, 2994, 3052, 3392, 0, 0,
+	0, 0, 2379, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1091, 0, 0, 2064, 0, 0, 0, 1499, 0, 0, 0, 0, 0, 0, 0, 1098,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2882, 0, 0, 0, 1338, 1843, 1884, 2383, 0, 0, 1174, 0, 0, 0, 0, 1196, 1311, 1672, 3497, 1329, 0, 0,
+	0, 0, 2945, 0, 0, 0, 0, 2140, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3134, 0, 0, 653, 0, 0, 0, 309,
+	1430, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 996, 1891, 0, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 0,
+	0, 3581, 0, 0, 0, 0, 0, 1298, 0, 0, 2155, 0, 0, 0, 823, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3375, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1079, 0, 0, 0, 1209, 0, 0, 2873, 0, 704, 980, 0, 2968, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2847, 0, 0, 3100, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1898, 0, 0, 3283, 1689, 0, 0, 3550, 0, 0, 0,
+	0, 0, 0, 0, 1054, 3305, 2143, 0, 0, 0, 2261, 0, 0, 2236, 2372, 0, 0, 0, 0, 0, 0, 2566, 2048, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1951, 0, 0, 0, 0, 0, 0, 0, 0, 3570, 0, 0, 0, 1544, 0, 0, 0, 0, 0, 590, 600, 2495, 0, 670, 0, 1644,
+	3391, 0, 1386, 0, 0, 0, 0, 0, 0, 0, 612, 0, 0, 0, 1911, 0, 0, 0, 0, 0, 0, 2586, 0, 0, 0, 2917, 2172, 0, 0, 0, 3544, 0,
+	0, 0, 0, 0, 0, 0, 0, 2425, 0, 0, 0, 0, 3409, 0, 0, 2164, 2611, 0, 2919, 0, 0, 0, 0, 0, 0, 0, 630, 100, 0, 0, 375, 2607,
+	1700, 0, 0, 0, 0, 0, 0, 603, 0, 0, 0, 0, 0, 0, 864, 252, 1293, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2846, 0, 0, 0, 0, 0, 0, 114, 0, 0, 0, 0, 0, 2421, 2489, 0, 0, 1232, 0, 0, 0, 0, 0, 0, 0, 3010, 3520, 0, 0,
+	0, 469, 0, 0, 0, 0, 0, 0, 0, 965, 0, 0, 0, 718, 2572, 0, 0, 2826, 0, 0, 0, 1453, 362, 0, 0, 0, 1508, 0, 0, 0, 0, 0,
+	0, 0, 3033, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2194, 0, 0, 0, 1073, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2085, 845, 2247, 0, 1407, 258, 3636, 0, 0, 0, 1865, 2287, 0, 0, 0, 3537, 0, 0, 0, 3408, 0, 0, 0, 0, 0, 0, 0, 0, 2548, 1729, 0, 0,
-	0, 0, 0, 3299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 610, 3488, 0, 0, 0, 0, 0, 0, 2354, 0, 0, 0, 0, 0, 0, 0, 0,
-	1852, 0, 1263, 2662, 0, 810, 0, 0, 1016, 1341, 1123, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1234, 0, 445, 1530, 0, 678, 0, 0, 0,
-	0, 0, 3300, 0, 0, 0, 2698, 0, 0, 0, 1055, 0, 0, 0, 0, 0, 478, 0, 0, 0, 0, 0, 0, 0, 0, 368, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 209, 0, 0, 0, 0, 3226, 0, 0, 1140, 0, 1873, 2704, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1982, 0, 0, 0, 0, 2248, 0, 75, 0, 0, 0, 0, 1248, 0, 0, 1578, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1253, 0, 0, 609,
-	0, 2266, 0, 0, 0, 0, 0, 723, 0, 0, 0, 0, 2880, 0, 0, 3326, 0, 561, 0, 0, 0, 0, 0, 0, 2765, 0, 0, 2759, 3558, 0, 3479, 0,
-	0, 0, 0, 0, 0, 1071, 0, 0, 0, 2870, 0, 0, 0, 0, 0, 0, 3496, 0, 1994, 0, 0, 3281, 0, 0, 0, 0, 0, 0, 0, 1046, 0, 1762,
-	0, 0, 0, 3544, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2132, 0, 0, 0, 883, 0, 138, 0, 0, 0, 0, 0, 809, 0,
-	3474, 1638, 0, 0, 928, 0, 0, 0, 2357, 0, 2418, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0, 402, 0, 0, 3692, 0, 0, 0, 0,
-	3458, 1390, 0, 0, 0, 0, 327, 0, 0, 0, 0, 0, 0, 0, 1486, 0, 0, 0, 0, 0, 2234, 2832, 568, 3179, 0, 0, 0, 0, 0, 0, 1058, 0,
-	1685, 0, 3552, 1122, 0, 0, 0, 0, 2282, 2766, 712, 0, 0, 0, 0, 0, 0, 2430, 0, 0, 536, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2723, 0, 0, 0, 132, 0, 0, 579, 0, 436, 0, 0, 0, 0, 0, 2080, 0, 0, 1404, 0, 2862, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1187, 0, 0, 0, 0, 2708, 0, 0, 2198, 3123, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3410, 0, 0, 0, 0, 0, 0, 0, 3261, 753, 0, 0, 2334, 140, 0, 0, 0, 122, 0, 0, 0, 0, 0, 934,
-	0, 0, 0, 695, 0, 144, 0, 2735, 0, 1029, 0, 0, 0, 2561, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2076, 0, 0, 0, 0, 0, 0,
-	0, 2037, 558, 0, 0, 0, 0, 0, 0, 0, 2481, 0, 0, 0, 0, 0, 0, 1104, 1882, 2804, 0, 0, 0, 0, 0, 3251, 3256, 0, 0, 0, 0, 1464,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 508, 0, 0, 65, 872, 0, 0, 3632, 0, 0, 1495, 0, 3574, 0, 0, 0, 0, 0, 0, 0, 2245, 0,
-	0, 0, 0, 661, 0, 0, 0, 2007, 0, 0, 0, 2714, 0, 0, 3355, 76, 0, 0, 0, 3040, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2599, 1738,
-	0, 0, 0, 3126, 1626, 3386, 1467, 0, 0, 0, 0, 0, 1173, 3171, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1178, 0, 0, 0, 0, 1839, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 363, 0, 0, 3538, 0, 0, 1063, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 668, 0, 0, 0,
-	0, 0, 0, 0, 3424, 1311, 0, 0, 0, 0, 2884, 0, 589, 0, 0, 0, 0, 0, 0, 0, 3695, 0, 0, 3311, 0, 0, 0, 0, 0, 0, 0, 0,
-	2150, 1336, 0, 0, 0, 133, 0, 0, 0, 1805, 0, 0, 0, 0, 0, 0, 3075, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1854, 0, 329, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2233, 0, 0, 0, 0, 0, 0, 0, 2173, 0, 0, 3459, 3197, 0, 0, 130, 2204, 159, 2275, 3652, 0, 0, 3368, 0, 0,
-	0, 2885, 0, 0, 0, 641, 0, 0, 0, 3025, 0, 0, 2492, 0, 1089, 0, 0, 1576, 1785, 0, 2713, 2586, 0, 0, 0, 0, 0, 516, 849, 0, 0, 1345,
-	1442, 2062, 969, 0, 0, 650, 722, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3020, 0, 0, 0, 0, 3331, 0, 0, 0, 898, 238, 2137, 0, 2751, 0, 0,
-	0, 0, 0, 0, 2845, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2716, 0, 0, 0, 0, 0, 1141, 2090, 2962, 2022, 0,
-	0, 1072, 0, 0, 0, 0, 729, 0, 0, 2695, 0, 0, 0, 0, 0, 0, 690, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1059, 0, 3085, 0,
-	0, 0, 0, 0, 0, 0, 0, 1143, 0, 0, 0, 1581, 0, 0, 461, 0, 0, 0, 830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1579, 2379, 0, 0, 0, 0, 0, 0, 0, 0, 2794, 0, 164, 2212, 0, 2240, 0, 25, 208, 0, 0, 0, 1120, 0, 2805, 0, 0, 1776, 2336, 3338,
-	0, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3405, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3133, 0, 0, 0, 526, 3557, 812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1965, 2981, 0, 1067, 3306, 0, 1538, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2823, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 749, 0, 3030, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 880, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3376, 551, 0, 0, 0, 0, 2344, 0, 2897, 0, 2289, 741, 0, 292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3258,
-	1250, 0, 0, 441, 1100, 0, 0, 0, 0, 2979, 0, 0, 0, 0, 0, 0, 0, 0, 367, 0, 0, 1084, 0, 2871, 2371, 0, 0, 0, 1309, 0, 0, 0,
-	2319, 0, 0, 0, 0, 1167, 0, 0, 0, 0, 1548, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 335, 2241, 0, 0, 0, 0, 0, 592, 136, 3108,
-	0, 0, 1528, 0, 0, 0, 0, 2689, 0, 0, 0, 2749, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3492, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3322, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 979, 0, 1900, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3435, 0, 0, 0, 0, 0, 3026, 0, 2541, 154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1639, 0, 0, 1516, 1705, 0, 680, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3555, 0, 2660, 0, 0, 92, 0, 3225, 0, 0, 0, 959, 2793,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2990, 0, 0, 0, 2806, 0, 0, 2405, 0, 0, 0, 1666, 0, 0, 3230, 0, 0, 0, 0, 0, 0, 1085, 0,
-	0, 0, 0, 0, 0, 0, 0, 824, 945, 1446, 0, 0, 665, 1866, 0, 0, 0, 0, 0, 0, 1012, 0, 0, 0, 2453, 0, 3629, 0, 0, 0, 0, 2948,
-	489, 0, 0, 0, 1097, 0, 0, 0, 0, 0, 323, 3007, 1893, 0, 0, 165, 0, 0, 0, 0, 852, 0, 1843, 0, 0, 0, 0, 0, 0, 1868, 2391, 0,
-	0, 2488, 0, 0, 0, 0, 0, 0, 1690, 0, 0, 0, 0, 0, 0, 1202, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1656, 0, 241, 2277, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2401, 0, 0, 0, 2677, 3396, 1490, 0, 0, 0, 0, 768, 1742, 2184, 0, 0, 79, 251, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 838, 0, 0, 2734, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3274, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1087, 827, 0, 0, 18, 3144, 1489, 2859, 0, 0, 0, 234, 0, 0, 0, 2063, 0, 748, 0, 0, 3180, 0, 0, 0, 626, 0, 3102, 0, 0,
-	0, 0, 0, 0, 1394, 0, 0, 0, 0, 0, 0, 471, 0, 0, 675, 0, 0, 2119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3164, 0, 0, 0,
-	2065, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2504, 1342, 0, 0, 0, 0, 23, 0, 0, 2269, 2505, 0, 0, 0, 0, 0, 1370,
-	0, 0, 0, 0, 0, 3320, 2628, 3159, 921, 0, 0, 1129, 0, 1462, 96, 0, 0, 0, 0, 3510, 0, 971, 3409, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 919, 3682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 658, 0, 206, 0, 0, 0, 0, 0, 582, 0, 0, 0, 2828, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3531, 0, 2283, 161, 640, 0, 0, 0, 0, 0, 1746, 0, 0, 1800, 0, 0, 1836, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3504, 0, 0, 0, 0, 0, 0, 2801, 0, 0, 1343, 0, 2268, 0, 0, 2300, 0, 0, 0, 0, 0, 0, 0, 1201, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1223, 2115, 0, 0, 0, 0, 3010, 0, 0, 0, 0, 1353, 1718, 2139, 3082, 2314, 0, 0, 488, 0, 0, 0, 0, 0,
-	939, 0, 0, 146, 0, 0, 0, 0, 0, 2710, 0, 0, 3036, 0, 0, 0, 857, 0, 2547, 660, 0, 0, 0, 3174, 0, 0, 0, 0, 2148, 3656, 0, 3241,
-	0, 0, 0, 0, 0, 666, 0, 0, 556, 2207, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2826, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 57, 2096, 0, 0, 0, 0, 0, 3593, 0, 0, 0, 0, 3536, 0, 0, 0, 0, 0, 0, 0, 3685, 0, 0, 0, 298, 1990, 0, 0, 0,
-	0, 0, 2675, 1009, 3271, 1919, 0, 0, 3285, 0, 0, 0, 0, 0, 0, 0, 833, 2032, 3078, 0, 2326, 0, 0, 2693, 0, 0, 0, 0, 0, 3411, 3008, 0,
-	0, 0, 0, 3066, 0, 0, 0, 0, 0, 0, 3469, 2496, 0, 0, 1496, 0, 2407, 0, 0, 560, 0, 0, 0, 0, 2476, 149, 0, 0, 1307, 0, 0, 0,
-	0, 1475, 0, 2813, 3111, 2578, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2727, 1081, 0, 0, 435, 0, 0,
-	0, 0, 3599, 0, 0, 0, 0, 1090, 0, 0, 0, 0, 0, 0, 1536, 0, 0, 0, 1931, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1902, 3129, 0, 0, 0, 0, 0, 0, 0, 1547, 0, 0, 0, 0, 0, 0, 0, 0, 2494, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1938, 0, 0, 0, 835, 0, 0, 0, 0, 2121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2537, 0,
-	0, 0, 466, 0, 0, 265, 1080, 0, 245, 0, 0, 0, 0, 2966, 3580, 0, 0, 0, 0, 0, 3686, 0, 0, 0, 409, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2982, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2084, 2465, 0, 0, 0, 0, 0, 2800,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2089, 1485, 2718, 0, 0, 0, 1200, 3404, 0, 982, 0, 0, 3473, 0, 0, 0, 124, 0, 0, 0, 0, 1539, 3205,
-	179, 0, 2097, 0, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1567, 0, 0, 0, 3128, 0, 0, 0, 2061, 0, 0, 0, 0, 0, 0, 0, 338,
-	1501, 0, 0, 0, 3257, 2841, 0, 0, 0, 0, 0, 420, 0, 1978, 2911, 0, 1303, 0, 2602, 0, 0, 0, 3522, 0, 1825, 0, 0, 0, 1542, 782, 0, 0,
-	0, 0, 0, 0, 2534, 3554, 0, 0, 0, 0, 155, 0, 0, 0, 0, 0, 0, 423, 3534, 0, 798, 0, 0, 0, 0, 1255, 814, 2069, 3359, 0, 2839, 0,
-	0, 0, 0, 1235, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3653, 0, 0, 3567, 1740, 1855, 2678, 0, 3114, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 816, 751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1040, 3635, 0, 0,
-	0, 0, 0, 0, 2033, 0, 0, 0, 0, 0, 2701, 1505, 0, 486, 3303, 1669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1273, 15, 684, 2347, 0, 1398,
-	0, 0, 0, 0, 0, 1074, 0, 0, 0, 0, 0, 1326, 0, 0, 0, 0, 0, 477, 1434, 3282, 3608, 2365, 3361, 2631, 0, 0, 1093, 0, 0, 0, 0, 0,
-	0, 1961, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2055, 0, 0, 0, 554, 0, 0, 3501, 310, 0, 3390, 0, 0, 3088, 0,
-	0, 0, 0, 0, 0, 3633, 0, 0, 0, 1842, 0, 1362, 2904, 0, 0, 0, 0, 3184, 2446, 0, 0, 0, 0, 0, 0, 1624, 3354, 1518, 0, 0, 0, 0,
-	0, 0, 804, 0, 0, 0, 0, 2707, 1240, 2296, 0, 72, 2086, 0, 0, 0, 0, 0, 1758, 0, 0, 0, 0, 1612, 0, 0, 0, 0, 1051, 0, 0, 0,
-	3272, 0, 0, 1289, 3169, 0, 0, 0, 1066, 1487, 0, 2186, 232, 0, 2005, 0, 0, 0, 0, 0, 0, 2429, 0, 0, 377, 0, 0, 0, 0, 0, 2368, 0,
-	0, 0, 0, 0, 4, 1788, 0, 0, 3232, 0, 1456, 0, 0, 0, 3628, 250, 0, 0, 1005, 2803, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1927, 2341, 0,
-	0, 0, 0, 0, 0, 0, 2848, 0, 0, 0, 474, 0, 0, 0, 0, 1252, 3661, 0, 780, 0, 1837, 0, 0, 3009, 0, 0, 0, 0, 0, 0, 3005, 3596,
-	0, 0, 0, 0, 0, 0, 0, 3049, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 473, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 760, 0, 0, 0, 0, 0, 2572, 0, 0, 1552, 3191, 0, 3160, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 27, 510, 472, 0, 0, 0, 0, 0, 1577, 2917, 0, 3243, 0, 0, 0, 0, 0, 0, 1350, 0, 1783,
-	0, 0, 2467, 0, 0, 0, 0, 168, 0, 1875, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 606, 0, 1691, 3637, 0,
-	0, 0, 0, 0, 0, 0, 0, 1399, 0, 0, 0, 0, 0, 706, 0, 2103, 2310, 0, 0, 0, 0, 0, 0, 0, 3059, 0, 0, 0, 0, 0, 0, 389,
-	0, 201, 621, 3222, 0, 0, 0, 105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1251, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1973, 0, 0, 0, 0, 0, 0, 0, 850, 1214, 2728, 0, 2970, 1278, 0, 0, 0, 0, 0, 2642, 0, 0, 0, 0, 0, 0, 1819, 0, 0, 401, 1447,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1379, 0, 0, 0, 0, 1408, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3044, 0, 2158,
-	0, 0, 601, 0, 0, 0, 0, 0, 42, 907, 2370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 381, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3466, 0,
-	0, 0, 0, 0, 0, 1909, 2081, 0, 0, 0, 0, 0, 0, 0, 3497, 0, 0, 0, 0, 2761, 0, 0, 0, 0, 3240, 0, 1858, 0, 1145, 0, 0, 5,
-	3350, 0, 1433, 2863, 0, 0, 0, 0, 0, 0, 0, 0, 0, 933, 0, 0, 0, 0, 0, 0, 0, 1382, 0, 0, 0, 1885, 0, 483, 0, 0, 0, 1170,
-	728, 2463, 0, 0, 349, 2558, 2802, 0, 0, 0, 0, 0, 0, 3061, 0, 0, 0, 0, 0, 2209, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	91, 0, 0, 0, 0, 0, 0, 0, 2503, 0, 90, 83, 0, 1, 0, 0, 0, 0, 2850, 0, 3407, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1834, 1427,
-	0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0, 1488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1466, 1955, 3491, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 532, 2350, 1162, 1810, 0, 2784, 0, 0, 0, 0, 0, 3518, 0, 2041, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0,
-	0, 1266, 3001, 0, 3548, 0, 0, 0, 0, 0, 1922, 0, 0, 0, 0, 3011, 0, 987, 1972, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1424, 0, 0,
-	0, 0, 781, 0, 0, 2483, 0, 2475, 0, 3199, 1364, 0, 0, 0, 0, 0, 643, 0, 0, 1163, 2918, 3660, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2901,
-	0, 0, 0, 2654, 0, 0, 0, 1945, 0, 101, 0, 0, 1241, 0, 0, 1851, 0, 1600, 0, 2891, 3516, 0, 3183, 0, 385, 0, 0, 0, 0, 0, 0, 0,
-	0, 2468, 0, 0, 0, 0, 0, 0, 0, 3073, 0, 3333, 0, 0, 0, 0, 0, 0, 1190, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3291, 0, 0, 0, 0, 1678, 0, 0, 3699, 0, 0, 3489, 0, 2402, 2101, 0, 126, 0, 0, 382, 0,
-	0, 407, 882, 1911, 2288, 3395, 2854, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0, 2202, 847, 2808, 0, 0, 1999, 0, 0, 0, 0, 1469, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 386, 0, 0, 2172, 88, 1102, 2176, 3703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	157, 0, 0, 0, 0, 0, 1119, 0, 0, 0, 0, 0, 0, 7, 1621, 0, 0, 0, 1789, 0, 0, 2665, 2906, 0, 0, 0, 0, 0, 0, 0, 3262, 0,
+	2102, 845, 2264, 0, 1408, 258, 3653, 0, 0, 0, 1882, 2304, 0, 0, 0, 3554, 0, 0, 0, 3425, 0, 0, 0, 0, 0, 0, 0, 0, 2565, 1746, 0, 0,
+	0, 0, 0, 3316, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 610, 3505, 0, 0, 0, 0, 0, 0, 2371, 0, 0, 0, 0, 0, 0, 0, 0,
+	1869, 0, 1264, 2679, 0, 810, 0, 0, 1016, 1342, 1123, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1235, 0, 445, 1547, 0, 678, 0, 0, 0,
+	0, 0, 3317, 0, 0, 0, 2715, 0, 0, 0, 1055, 0, 0, 0, 0, 0, 478, 0, 0, 0, 0, 0, 0, 0, 0, 368, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 209, 0, 0, 0, 0, 3243, 0, 0, 1140, 0, 1890, 2721, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1999, 0, 0, 0, 0, 2265, 0, 75, 0, 0, 0, 0, 1249, 0, 0, 1595, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1254, 0, 0, 609,
+	0, 2283, 0, 0, 0, 0, 0, 723, 0, 0, 0, 0, 2897, 0, 0, 3343, 0, 561, 0, 0, 0, 0, 0, 0, 2782, 0, 0, 2776, 3575, 0, 3496, 0,
+	0, 0, 0, 0, 0, 1071, 0, 0, 0, 2887, 0, 0, 0, 0, 0, 0, 3513, 0, 2011, 0, 0, 3298, 0, 0, 0, 0, 0, 0, 0, 1046, 0, 1779,
+	0, 0, 0, 3561, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2149, 0, 0, 0, 883, 0, 138, 0, 0, 0, 0, 0, 809, 0,
+	3491, 1655, 0, 0, 928, 0, 0, 0, 2374, 0, 2435, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0, 402, 0, 0, 3709, 0, 0, 0, 0,
+	3475, 1391, 0, 0, 0, 0, 327, 0, 0, 0, 0, 0, 0, 0, 1503, 0, 0, 0, 0, 0, 2251, 2849, 568, 3196, 0, 0, 0, 0, 0, 0, 1058, 0,
+	1702, 0, 3569, 1122, 0, 0, 0, 0, 2299, 2783, 712, 0, 0, 0, 0, 0, 0, 2447, 0, 0, 536, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2740, 0, 0, 0, 132, 0, 0, 579, 0, 436, 0, 0, 0, 0, 0, 2097, 0, 0, 1405, 0, 2879, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1187, 0, 0, 0, 0, 2725, 0, 0, 2215, 3140, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3427, 0, 0, 0, 0, 0, 0, 0, 3278, 753, 0, 0, 2351, 140, 0, 0, 0, 122, 0, 0, 0, 0, 0, 934,
+	0, 0, 0, 695, 0, 144, 0, 2752, 0, 1029, 0, 0, 0, 2578, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2093, 0, 0, 0, 0, 0, 0,
+	0, 2054, 558, 0, 0, 0, 0, 0, 0, 0, 2498, 0, 0, 0, 0, 0, 0, 1104, 1899, 2821, 0, 0, 0, 0, 0, 3268, 3273, 0, 0, 0, 0, 1465,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 508, 0, 0, 65, 872, 0, 0, 3649, 0, 0, 1512, 0, 3591, 0, 0, 0, 0, 0, 0, 0, 2262, 0,
+	0, 0, 0, 661, 0, 0, 0, 2024, 0, 0, 0, 2731, 0, 0, 3372, 76, 0, 0, 0, 3057, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2616, 1755,
+	0, 0, 0, 3143, 1643, 3403, 1468, 0, 0, 0, 0, 1489, 1173, 3188, 0, 0, 1486, 0, 0, 0, 0, 0, 0, 0, 0, 1178, 0, 0, 0, 0, 1856, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 363, 0, 0, 3555, 0, 0, 1063, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 668, 0, 0, 0,
+	0, 0, 0, 0, 3441, 1312, 0, 0, 0, 0, 2901, 0, 589, 0, 0, 0, 0, 0, 0, 0, 3712, 0, 0, 3328, 0, 0, 0, 0, 0, 0, 0, 0,
+	2167, 1337, 0, 0, 0, 133, 0, 0, 0, 1822, 0, 0, 0, 0, 0, 0, 3092, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1871, 0, 329, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2250, 0, 0, 0, 0, 0, 0, 0, 2190, 0, 0, 3476, 3214, 0, 0, 130, 2221, 159, 2292, 3669, 0, 0, 3385, 0, 0,
+	0, 2902, 0, 0, 0, 641, 0, 0, 0, 3042, 0, 0, 2509, 0, 1089, 0, 0, 1593, 1802, 0, 2730, 2603, 0, 0, 0, 0, 0, 516, 849, 0, 0, 1346,
+	1443, 2079, 969, 0, 0, 650, 722, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3037, 0, 0, 0, 0, 3348, 0, 0, 0, 898, 238, 2154, 0, 2768, 0, 0,
+	0, 0, 0, 0, 2862, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2733, 0, 0, 0, 0, 0, 1141, 2107, 2979, 2039, 0,
+	0, 1072, 0, 0, 0, 0, 729, 0, 0, 2712, 0, 0, 0, 0, 0, 0, 690, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1059, 0, 3102, 0,
+	0, 0, 0, 0, 0, 0, 0, 1143, 0, 0, 0, 1598, 0, 0, 461, 0, 0, 0, 830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 1596, 2396, 0, 0, 0, 0, 0, 0, 0, 0, 2811, 0, 164, 2229, 0, 2257, 0, 25, 208, 0, 0, 0, 1120, 0, 2822, 0, 0, 1793, 2353, 1497,
+	3355, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3422, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3150, 0, 0, 0, 526, 3574, 812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1982, 2998, 0, 1067, 3323, 0, 1555, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2840, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 749, 0, 3047, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 880, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3393, 551, 0, 0, 0, 0, 2361, 0, 2914, 0, 2306, 741, 0, 292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3275,
+	1251, 0, 0, 441, 1100, 0, 0, 0, 0, 2996, 0, 0, 0, 0, 0, 0, 0, 0, 367, 0, 0, 1084, 0, 2888, 2388, 0, 0, 0, 1310, 0, 0, 0,
+	2336, 0, 0, 0, 0, 1167, 0, 0, 0, 0, 1565, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 335, 2258, 0, 0, 0, 0, 0, 592, 136, 3125,
+	0, 0, 1545, 0, 0, 0, 0, 2706, 0, 0, 0, 2766, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3509, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1192, 1847, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 979, 0, 1917, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3452, 0, 0, 0, 0, 0, 3043, 0, 2558, 154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1656, 0, 0, 1533, 1722, 0, 680, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3572, 0, 2677, 0, 0, 92, 0, 3242, 0, 0, 0, 959, 2810,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3007, 0, 0, 0, 2823, 0, 0, 2422, 0, 0, 0, 1683, 0, 0, 3247, 0, 0, 0, 0, 0, 0, 1085, 0,
+	0, 0, 0, 0, 0, 0, 0, 824, 945, 1447, 0, 0, 665, 1883, 0, 0, 0, 0, 0, 0, 1012, 0, 0, 0, 2470, 0, 3646, 0, 0, 0, 0, 2965,
+	489, 0, 0, 0, 1097, 0, 0, 0, 0, 0, 323, 3024, 1910, 0, 0, 165, 0, 0, 0, 0, 852, 0, 1860, 0, 0, 0, 0, 0, 0, 1885, 2408, 0,
+	0, 2505, 0, 0, 0, 0, 0, 0, 1707, 0, 0, 0, 0, 0, 0, 1203, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1673, 0, 241, 2294, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2418, 0, 0, 0, 2694, 3413, 1507, 0, 0, 0, 0, 768, 1759, 2201, 0, 0, 79, 251, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 838, 0, 0, 2751, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1087, 827, 0, 0, 18, 3161, 1506, 2876, 0, 0, 0, 234, 0, 0, 0, 2080, 0, 748, 0, 0, 3197, 0, 0, 0, 626, 0, 3119, 0, 0,
+	0, 0, 0, 0, 1395, 0, 0, 0, 0, 0, 0, 471, 0, 0, 675, 0, 0, 2136, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3181, 0, 0, 0,
+	2082, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2521, 1343, 0, 0, 0, 0, 23, 0, 0, 2286, 2522, 0, 0, 0, 0, 0, 1371,
+	0, 0, 0, 0, 0, 3337, 2645, 3176, 921, 0, 0, 1129, 0, 1463, 96, 0, 0, 0, 0, 3527, 0, 971, 3426, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 919, 3699, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 658, 0, 206, 0, 0, 0, 0, 0, 582, 0, 0, 0, 2845, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3548, 0, 2300, 161, 640, 0, 0, 0, 0, 0, 1763, 0, 0, 1817, 0, 0, 1853, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3521, 0, 0, 0, 0, 0, 0, 2818, 0, 0, 1344, 0, 2285, 0, 0, 2317, 0, 0, 0, 0, 0, 0, 0, 1202, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1224, 2132, 0, 0, 0, 0, 3027, 0, 0, 0, 0, 1354, 1735, 2156, 3099, 2331, 0, 0, 488, 0, 0, 0, 0, 0,
+	939, 0, 0, 146, 0, 0, 0, 0, 0, 2727, 0, 0, 3053, 0, 0, 0, 857, 0, 2564, 660, 0, 0, 0, 3191, 0, 0, 0, 0, 2165, 3673, 0, 3258,
+	0, 0, 0, 0, 0, 666, 0, 0, 556, 2224, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2843, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 57, 2113, 0, 0, 0, 0, 0, 3610, 0, 0, 0, 0, 3553, 0, 0, 0, 0, 0, 0, 0, 3702, 0, 0, 0, 298, 2007, 0, 0, 0,
+	0, 0, 2692, 1009, 3288, 1936, 0, 0, 3302, 0, 0, 0, 0, 0, 0, 0, 833, 2049, 3095, 0, 2343, 0, 0, 2710, 0, 0, 0, 0, 0, 3428, 3025, 0,
+	0, 0, 0, 3083, 0, 0, 0, 0, 0, 0, 3486, 2513, 0, 0, 1513, 0, 2424, 0, 0, 560, 0, 0, 0, 0, 2493, 149, 0, 0, 1308, 0, 0, 0,
+	0, 1476, 0, 2830, 3128, 2595, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2744, 1081, 0, 0, 435, 0, 0,
+	0, 0, 3616, 0, 0, 0, 0, 1090, 0, 0, 0, 0, 0, 0, 1553, 0, 0, 0, 1948, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1919, 3146, 0, 0, 0, 0, 0, 0, 0, 1564, 0, 0, 0, 0, 0, 0, 0, 0, 2511, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1955, 0, 0, 0, 835, 0, 0, 0, 0, 2138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2554, 0,
+	0, 0, 466, 0, 0, 265, 1080, 0, 245, 0, 0, 0, 0, 2983, 3597, 0, 0, 0, 0, 0, 3703, 0, 0, 0, 409, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2999, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2101, 2482, 0, 0, 0, 0, 0, 2817,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2106, 1502, 2735, 0, 0, 0, 1201, 3421, 0, 982, 0, 0, 3490, 0, 0, 0, 124, 0, 0, 0, 0, 1556, 3222,
+	179, 0, 2114, 0, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1584, 0, 0, 0, 3145, 0, 0, 0, 2078, 0, 0, 0, 0, 0, 0, 0, 338,
+	1518, 0, 0, 0, 3274, 2858, 0, 0, 0, 0, 0, 420, 0, 1995, 2928, 0, 1304, 0, 2619, 0, 0, 0, 3539, 0, 1842, 0, 0, 0, 1559, 782, 0, 0,
+	0, 0, 0, 0, 2551, 3571, 0, 0, 0, 0, 155, 0, 0, 0, 0, 0, 0, 423, 3551, 0, 798, 0, 0, 0, 0, 1256, 814, 2086, 3376, 0, 2856, 0,
+	0, 0, 0, 1236, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3670, 0, 0, 3584, 1757, 1872, 2695, 0, 3131, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 816, 751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1040, 3652, 0, 0,
+	0, 0, 0, 0, 2050, 0, 0, 0, 0, 0, 2718, 1522, 0, 486, 3320, 1686, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1274, 15, 684, 2364, 0, 1399,
+	0, 0, 0, 0, 0, 1074, 0, 0, 0, 0, 0, 1327, 0, 0, 0, 0, 0, 477, 1435, 3299, 3625, 2382, 3378, 2648, 0, 0, 1093, 0, 0, 0, 0, 0,
+	0, 1978, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2072, 0, 0, 0, 554, 0, 0, 3518, 310, 0, 3407, 0, 0, 3105, 0,
+	0, 0, 0, 0, 0, 3650, 0, 0, 0, 1859, 0, 1363, 2921, 0, 0, 0, 0, 3201, 2463, 0, 0, 0, 0, 0, 0, 1641, 3371, 1535, 0, 0, 0, 0,
+	0, 0, 804, 0, 0, 0, 0, 2724, 1241, 2313, 0, 72, 2103, 0, 0, 0, 0, 0, 1775, 0, 0, 0, 0, 1629, 0, 0, 0, 0, 1051, 0, 0, 0,
+	3289, 0, 0, 1290, 3186, 0, 0, 0, 1066, 1504, 0, 2203, 232, 0, 2022, 0, 0, 0, 0, 0, 0, 2446, 0, 0, 377, 0, 0, 0, 0, 0, 2385, 0,
+	0, 0, 0, 0, 4, 1805, 0, 0, 3249, 0, 1457, 0, 0, 0, 3645, 250, 0, 0, 1005, 2820, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1944, 2358, 0,
+	0, 0, 0, 0, 0, 0, 2865, 0, 0, 0, 474, 0, 0, 0, 0, 1253, 3678, 0, 780, 0, 1854, 0, 0, 1485, 3026, 0, 0, 0, 0, 0, 3022, 3613,
+	0, 0, 0, 0, 0, 0, 0, 3066, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 473, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 760, 0, 0, 0, 0, 0, 2589, 0, 0, 1569, 3208, 0, 3177, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 27, 510, 472, 0, 0, 0, 0, 0, 1594, 2934, 0, 3260, 0, 0, 0, 0, 0, 0, 1351, 0, 1800,
+	0, 0, 2484, 0, 0, 0, 0, 168, 0, 1892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 606, 0, 1708, 3654, 0,
+	0, 0, 0, 0, 0, 0, 0, 1400, 0, 0, 0, 0, 0, 706, 0, 2120, 2327, 0, 0, 0, 0, 0, 0, 0, 3076, 0, 0, 0, 0, 0, 0, 389,
+	0, 201, 621, 3239, 0, 0, 0, 105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1252, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1990, 0, 0, 0, 0, 0, 0, 0, 850, 1215, 2745, 0, 2987, 1279, 0, 0, 0, 0, 0, 2659, 0, 0, 0, 0, 0, 0, 1836, 0, 0, 401, 1448,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1380, 0, 0, 0, 0, 1409, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3061, 0, 2175,
+	0, 0, 601, 0, 0, 0, 0, 0, 42, 907, 2387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 381, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3483, 0,
+	0, 0, 0, 0, 0, 1926, 2098, 0, 0, 0, 0, 0, 0, 0, 3514, 0, 0, 0, 0, 2778, 0, 0, 0, 0, 3257, 0, 1875, 0, 1145, 0, 0, 5,
+	3367, 0, 1434, 2880, 0, 0, 0, 0, 0, 0, 0, 0, 0, 933, 0, 0, 0, 0, 0, 0, 0, 1383, 0, 0, 0, 1902, 0, 483, 0, 0, 0, 1170,
+	728, 2480, 0, 0, 349, 2575, 2819, 0, 0, 0, 0, 0, 0, 3078, 0, 0, 0, 0, 0, 2226, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	91, 0, 0, 0, 0, 0, 0, 0, 2520, 0, 90, 83, 0, 1, 0, 0, 0, 0, 2867, 0, 3424, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1851, 1428,
+	0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0, 1505, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1467, 1972, 3508, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 532, 2367, 1162, 1827, 0, 2801, 0, 0, 0, 0, 0, 3535, 0, 2058, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0,
+	0, 1267, 3018, 0, 3565, 0, 0, 0, 0, 0, 1939, 0, 0, 0, 0, 3028, 0, 987, 1989, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1425, 0, 0,
+	0, 0, 781, 0, 0, 2500, 0, 2492, 0, 3216, 1365, 0, 0, 0, 0, 0, 643, 0, 0, 1163, 2935, 3677, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2918,
+	0, 0, 0, 2671, 0, 0, 0, 1962, 0, 101, 0, 0, 1242, 0, 0, 1868, 0, 1617, 0, 2908, 3533, 0, 3200, 0, 385, 0, 0, 0, 0, 0, 0, 0,
+	0, 2485, 0, 0, 0, 0, 0, 0, 0, 3090, 0, 3350, 0, 0, 0, 0, 0, 0, 1190, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3308, 0, 0, 0, 0, 1695, 0, 0, 3716, 0, 0, 3506, 0, 2419, 2118, 0, 126, 0, 0, 382, 0,
+	0, 407, 882, 1928, 2305, 3412, 2871, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0, 2219, 847, 2825, 0, 0, 2016, 0, 0, 0, 0, 1470, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 386, 0, 0, 2189, 88, 1102, 2193, 3720, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	157, 0, 0, 0, 0, 0, 1119, 0, 0, 0, 0, 0, 0, 7, 1638, 0, 0, 0, 1806, 0, 0, 2682, 2923, 0, 0, 0, 0, 0, 0, 0, 3279, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 56,
-	0, 0, 0, 1912, 2415, 2511, 0, 0, 0, 566, 0, 0, 2171, 0, 0, 1002, 1646, 2521, 0, 0, 0, 0, 0, 0, 0, 1139, 0, 0, 2849, 0, 0, 0,
-	0, 3316, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1042, 0, 287, 524, 0, 0, 0, 0, 0, 0, 3041, 0, 0, 0, 0, 0, 0, 0,
-	0, 3576, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 683, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1643, 0, 0, 0, 896, 953, 0,
-	1366, 0, 0, 0, 0, 1105, 2223, 0, 0, 0, 0, 0, 0, 1879, 0, 0, 0, 0, 3675, 0, 0, 0, 0, 0, 0, 61, 994, 2229, 0, 0, 0, 0,
-	2201, 384, 0, 0, 0, 0, 2774, 332, 2825, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1216, 0, 0, 0, 0, 0, 0, 257, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2530, 3613, 0, 0, 745, 0, 1185, 0, 0, 0, 0, 0, 0, 1537, 433, 0, 0, 2389, 2939, 0, 0, 0, 0, 0, 1860,
-	0, 0, 66, 0, 3002, 1137, 0, 0, 2259, 0, 0, 0, 2969, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1614, 0, 3190, 544, 986, 0, 0,
-	2609, 1752, 2092, 2351, 2157, 2523, 613, 2965, 1556, 0, 0, 0, 2034, 0, 0, 0, 2280, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2306, 791, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 656, 0, 1280, 2814, 0, 0, 0, 0, 0, 983, 1609, 0, 0, 0, 0, 0, 0, 0, 0, 1418, 0, 0, 0, 0, 0, 0, 1419,
-	0, 3172, 0, 0, 0, 0, 0, 0, 572, 2577, 705, 0, 0, 667, 0, 0, 0, 0, 0, 0, 0, 1127, 1618, 0, 0, 0, 1883, 2422, 0, 0, 0, 29,
-	3547, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3617, 0, 0, 3416, 0, 0, 1960, 0, 166, 2183, 616, 3620, 0, 2114, 0, 2670, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 588, 2991, 0, 299, 0, 0, 0, 0, 0, 2892, 0, 2754, 3460, 0, 0, 0, 0, 0, 0, 0, 0, 3042, 0, 0, 0, 1589, 260, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1033, 0, 0, 0, 0, 0, 0, 0, 2384, 0, 0, 785, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	308, 0, 0, 993, 0, 414, 0, 0, 0, 923, 0, 0, 0, 0, 0, 0, 3406, 596, 2745, 0, 2923, 0, 2236, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 342, 771, 0, 0, 0, 0, 0, 450, 0, 0, 0, 0, 1781, 0, 0, 3369, 0, 0, 0, 1770, 0, 0, 2455, 3601, 0, 0, 0, 0, 1205, 0, 2216,
-	0, 0, 0, 0, 0, 0, 624, 1030, 0, 2327, 0, 0, 0, 2633, 0, 1437, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2349, 0, 1484,
-	1282, 545, 3451, 0, 0, 0, 0, 0, 3194, 0, 0, 0, 1520, 0, 0, 2340, 3526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3012, 0, 0, 0,
-	3456, 0, 0, 0, 0, 0, 3429, 0, 0, 1827, 0, 0, 0, 1367, 2335, 0, 0, 0, 222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2838, 0, 0, 0, 0, 0, 0, 0, 1616, 0, 0, 2194, 0, 0, 0, 0, 3378, 0, 0, 0, 0, 0, 0, 0, 0, 3604, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 355, 1768, 3097, 316, 1998, 0, 0, 0, 0, 0, 331, 2214, 0, 0, 2792, 0, 0, 0, 0, 0, 0, 0, 0, 2874, 0,
-	0, 2432, 0, 195, 0, 0, 0, 0, 0, 1503, 0, 2535, 0, 3394, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1708, 0, 0, 0, 0, 0, 0, 0,
-	0, 455, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 147, 0, 0, 0, 1421, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 220, 0, 0, 0,
-	0, 0, 0, 3462, 3414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1702, 0, 1840, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1375, 0, 0, 0, 0, 0, 0, 0, 0, 2943, 0, 0, 0, 0, 0, 1723, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2597, 0, 0, 0, 0, 3161, 0, 0, 2686, 0, 1444, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1543, 0, 2706, 0, 0, 0, 2143, 0, 2851, 0, 0, 0, 0, 3137, 0, 0, 0, 0, 1623, 0, 0, 0, 0, 0, 0, 644, 0, 0, 0, 0, 0, 0,
-	416, 2681, 3498, 3663, 2621, 0, 0, 3080, 0, 0, 0, 0, 0, 3379, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3346, 0, 1506, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3067, 0, 0, 0, 350, 0, 0, 0, 0, 0, 949, 0, 3324, 0, 0, 0, 0, 1693,
-	0, 717, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2470, 2322, 3625, 0, 0, 0, 0, 0, 0, 3158, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3096, 0, 3485, 0, 0, 0, 0,
-	0, 0, 212, 0, 0, 0, 0, 0, 0, 0, 0, 1295, 0, 0, 0, 2657, 909, 0, 1406, 2750, 249, 0, 0, 1236, 0, 1806, 3028, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 893, 0, 0, 0, 0, 0, 0, 0, 1835, 0, 2817, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2142, 530, 2729, 2273, 1615, 1196, 2542, 2895, 0, 0, 0, 0, 0, 0, 0, 137, 0, 0, 0, 0, 0, 3569, 0, 0, 1330,
-	0, 0, 3211, 1383, 0, 0, 0, 0, 0, 3445, 0, 1803, 0, 0, 0, 0, 0, 2513, 0, 0, 0, 2116, 364, 0, 0, 3436, 0, 0, 0, 0, 0, 0,
-	71, 0, 2605, 1169, 0, 0, 2315, 0, 2252, 0, 0, 0, 2571, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3579, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3590, 0, 0, 0, 0, 0, 0, 3649, 0, 0, 0, 0, 0, 0, 0, 1943, 2364, 0, 0, 0, 1593, 0, 0, 0, 1391, 0, 0, 3668,
-	0, 0, 0, 0, 0, 0, 0, 2570, 0, 0, 1760, 0, 0, 0, 0, 0, 0, 0, 2050, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
-	2775, 1563, 2554, 0, 2737, 0, 0, 0, 0, 0, 0, 0, 0, 1109, 2133, 2858, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2117, 0, 0, 0, 3545, 0, 0,
-	1181, 2484, 0, 0, 0, 0, 0, 0, 1463, 3465, 0, 0, 0, 0, 0, 2317, 0, 0, 0, 0, 0, 0, 0, 0, 1426, 0, 885, 0, 2920, 0, 0, 828,
-	0, 0, 0, 185, 2834, 0, 0, 0, 0, 0, 0, 1048, 1962, 2568, 3220, 0, 0, 0, 0, 0, 801, 0, 0, 343, 0, 0, 0, 2441, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1249, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 689, 0, 0, 202,
-	0, 0, 1907, 1996, 2353, 3514, 0, 3127, 0, 638, 930, 2963, 0, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3427, 0, 0, 501, 1784,
-	0, 0, 1592, 0, 3509, 0, 0, 0, 0, 0, 1953, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3475, 888, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1856, 788, 2131, 3142, 0, 0, 0, 0, 0, 3105, 0, 0, 3033, 3677, 0, 0, 0, 0, 0, 0, 0, 2646, 0, 0, 0, 3034, 2539, 0, 0, 0, 0, 0,
-	0, 0, 0, 1763, 3192, 0, 0, 0, 0, 1130, 0, 53, 0, 0, 0, 3477, 910, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1198,
-	0, 0, 620, 0, 599, 2680, 2852, 3603, 0, 0, 0, 0, 0, 926, 0, 2957, 0, 0, 3421, 0, 0, 0, 1411, 0, 0, 0, 0, 0, 1606, 0, 0, 1230,
-	0, 1782, 0, 0, 0, 294, 3372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 607, 0,
-	0, 0, 0, 0, 0, 0, 0, 3055, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2916, 1535, 2872, 3325, 1637, 0, 0, 1032, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1024, 0, 0, 1985, 0, 0, 0, 565, 0, 0, 0, 2279, 326, 2576, 0, 0, 0, 1069, 0, 0, 0, 2342, 0,
-	0, 3063, 0, 271, 0, 0, 0, 2023, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3112, 0, 0, 1264, 0, 2922, 0, 0, 734, 894, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2531, 0, 0, 0, 0, 0, 2073, 0, 0, 0, 3502, 0, 0, 0, 2976, 0, 0, 0, 0,
-	0, 0, 892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1808, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 221, 2919,
-	2652, 0, 0, 3323, 0, 0, 2868, 463, 2978, 0, 1212, 0, 851, 0, 0, 2619, 0, 0, 0, 0, 1984, 1949, 1661, 3521, 2726, 3057, 3468, 0, 2527, 2466, 0, 0,
-	0, 0, 0, 0, 0, 2187, 0, 0, 0, 0, 0, 2239, 0, 0, 0, 0, 0, 3147, 3594, 0, 0, 1117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3334, 0, 0, 0, 0, 0, 0, 1651, 0, 0, 2045, 0, 1798, 0, 0, 0, 0, 2987, 0, 0, 1304, 3535, 0, 0, 0, 0, 0,
-	0, 1000, 0, 0, 0, 0, 0, 0, 1975, 0, 0, 0, 0, 0, 2414, 0, 0, 0, 0, 0, 0, 0, 0, 573, 2756, 0, 0, 3332, 150, 1077, 0, 0,
-	0, 0, 0, 0, 1451, 0, 0, 0, 0, 1877, 0, 0, 1963, 0, 0, 0, 0, 0, 0, 2270, 2613, 3402, 0, 0, 0, 0, 0, 1711, 1687, 0, 0, 0,
-	0, 605, 0, 0, 1952, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2088, 0, 0, 0, 0, 0, 0, 0, 0, 523, 0, 0, 263, 887, 2703,
-	0, 1502, 2959, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 740, 0, 0, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0,
+	0, 0, 0, 1929, 2432, 2528, 0, 0, 0, 566, 0, 0, 2188, 0, 0, 1002, 1663, 2538, 0, 0, 0, 0, 0, 0, 0, 1139, 0, 0, 2866, 0, 0, 0,
+	0, 3333, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1042, 0, 287, 524, 0, 0, 0, 0, 0, 0, 3058, 0, 0, 0, 0, 0, 0, 0,
+	0, 3593, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 683, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1660, 0, 0, 0, 896, 953, 0,
+	1367, 0, 0, 0, 0, 1105, 2240, 0, 0, 0, 0, 0, 0, 1896, 0, 0, 0, 0, 3692, 0, 0, 0, 0, 0, 0, 61, 994, 2246, 0, 0, 0, 0,
+	2218, 384, 0, 0, 0, 0, 2791, 332, 2842, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1217, 0, 0, 0, 0, 0, 0, 257, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2547, 3630, 0, 0, 745, 0, 1185, 0, 0, 0, 0, 0, 0, 1554, 433, 0, 0, 2406, 2956, 0, 0, 0, 0, 0, 1877,
+	0, 0, 66, 0, 3019, 1137, 0, 0, 2276, 0, 0, 0, 2986, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1631, 0, 3207, 544, 986, 0, 0,
+	2626, 1769, 2109, 2368, 2174, 2540, 613, 2982, 1573, 0, 0, 0, 2051, 0, 0, 0, 2297, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2323, 791, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 656, 0, 1281, 2831, 0, 0, 0, 0, 0, 983, 1626, 0, 0, 0, 0, 0, 0, 0, 0, 1419, 0, 0, 0, 0, 0, 0, 1420,
+	0, 3189, 0, 0, 0, 0, 0, 0, 572, 2594, 705, 0, 0, 667, 0, 0, 0, 0, 0, 0, 0, 1127, 1635, 0, 0, 0, 1900, 2439, 0, 0, 0, 29,
+	3564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3634, 0, 0, 3433, 0, 0, 1977, 0, 166, 2200, 616, 3637, 0, 2131, 0, 2687, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 588, 3008, 0, 299, 0, 0, 0, 0, 0, 2909, 0, 2771, 3477, 0, 0, 0, 0, 0, 0, 0, 0, 3059, 0, 0, 0, 1606, 260, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1033, 0, 0, 0, 0, 0, 0, 0, 2401, 0, 0, 785, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	308, 0, 0, 993, 0, 414, 0, 0, 0, 923, 0, 0, 0, 0, 0, 0, 3423, 596, 2762, 0, 2940, 0, 2253, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 342, 771, 0, 0, 0, 0, 0, 450, 0, 0, 0, 0, 1798, 0, 0, 3386, 0, 0, 0, 1787, 0, 0, 2472, 3618, 0, 0, 0, 0, 1206, 0, 2233,
+	0, 0, 0, 0, 0, 0, 624, 1030, 0, 2344, 0, 0, 0, 2650, 0, 1438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2366, 0, 1501,
+	1283, 545, 3468, 0, 0, 0, 0, 0, 3211, 0, 0, 0, 1537, 0, 0, 2357, 3543, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3029, 0, 0, 0,
+	3473, 0, 0, 0, 0, 0, 3446, 0, 0, 1844, 0, 0, 0, 1368, 2352, 0, 0, 0, 222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2855, 0, 0, 0, 0, 0, 0, 0, 1633, 0, 0, 2211, 0, 0, 0, 0, 3395, 0, 0, 0, 0, 0, 0, 0, 0, 3621, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 355, 1785, 3114, 316, 2015, 0, 0, 0, 0, 0, 331, 2231, 0, 0, 2809, 0, 0, 0, 0, 0, 0, 0, 0, 2891, 0,
+	0, 2449, 0, 195, 0, 0, 0, 0, 0, 1520, 0, 2552, 0, 3411, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1725, 0, 0, 0, 0, 0, 0, 0,
+	0, 455, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 147, 0, 0, 0, 1422, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 220, 0, 0, 0,
+	0, 0, 0, 3479, 3431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1719, 0, 1857, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1376, 0, 0, 0, 0, 0, 0, 0, 0, 2960, 0, 0, 0, 0, 0, 1740, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2614, 0, 0, 0, 0, 3178, 0, 0, 2703, 0, 1445, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1560, 0, 2723, 0, 0, 0, 2160, 0, 2868, 0, 0, 0, 0, 3154, 0, 0, 0, 0, 1640, 0, 0, 0, 0, 0, 0, 644, 0, 0, 0, 0, 0, 0,
+	416, 2698, 3515, 3680, 2638, 0, 0, 3097, 0, 0, 0, 0, 0, 3396, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3363, 0, 1523, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3084, 0, 0, 0, 350, 0, 0, 0, 0, 0, 949, 0, 3341, 0, 0, 0, 0, 1710,
+	0, 717, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2487, 2339, 3642, 0, 0, 0, 0, 0, 0, 3175, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3113, 0, 3502, 0, 0, 0, 0,
+	0, 0, 212, 0, 0, 0, 0, 0, 0, 0, 0, 1296, 0, 0, 0, 2674, 909, 0, 1407, 2767, 249, 0, 0, 1237, 0, 1823, 3045, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 893, 0, 0, 0, 0, 0, 0, 0, 1852, 0, 2834, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2159, 530, 2746, 2290, 1632, 1197, 2559, 2912, 0, 0, 0, 0, 0, 0, 0, 137, 0, 0, 0, 0, 0, 3586, 0, 0, 1331,
+	0, 0, 3228, 1384, 0, 0, 0, 0, 0, 3462, 0, 1820, 0, 0, 0, 0, 0, 2530, 0, 0, 0, 2133, 364, 0, 0, 3453, 0, 0, 0, 0, 0, 0,
+	71, 0, 2622, 1169, 0, 0, 2332, 0, 2269, 0, 0, 0, 2588, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3596, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3607, 0, 0, 0, 0, 0, 0, 3666, 0, 0, 0, 0, 0, 0, 0, 1960, 2381, 0, 0, 0, 1610, 0, 0, 0, 1392, 0, 0, 3685,
+	0, 0, 0, 0, 0, 0, 0, 2587, 0, 0, 1777, 0, 0, 0, 0, 0, 0, 0, 2067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
+	2792, 1580, 2571, 0, 2754, 0, 0, 0, 0, 0, 0, 0, 0, 1109, 2150, 2875, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2134, 0, 0, 0, 3562, 0, 0,
+	1181, 2501, 0, 0, 0, 0, 0, 0, 1464, 3482, 0, 0, 0, 0, 0, 2334, 0, 0, 0, 0, 0, 0, 0, 0, 1427, 0, 885, 0, 2937, 0, 0, 828,
+	0, 0, 0, 185, 2851, 0, 0, 0, 0, 0, 0, 1048, 1979, 2585, 3237, 0, 0, 0, 0, 0, 801, 0, 0, 343, 0, 0, 0, 2458, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1250, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 689, 0, 0, 202,
+	0, 0, 1924, 2013, 2370, 3531, 0, 3144, 0, 638, 930, 2980, 0, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3444, 0, 0, 501, 1801,
+	0, 0, 1609, 0, 3526, 0, 0, 0, 0, 0, 1970, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3492, 888, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1873, 788, 2148, 3159, 0, 0, 0, 0, 0, 3122, 0, 0, 3050, 3694, 0, 0, 0, 0, 0, 0, 0, 2663, 0, 0, 0, 3051, 2556, 0, 1495, 0, 0, 0,
+	0, 0, 0, 1780, 3209, 0, 0, 0, 0, 1130, 0, 53, 0, 0, 0, 3494, 910, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1199,
+	0, 0, 620, 0, 599, 2697, 2869, 3620, 0, 0, 0, 0, 0, 926, 0, 2974, 0, 0, 3438, 0, 0, 0, 1412, 0, 0, 0, 0, 0, 1623, 0, 0, 1231,
+	0, 1799, 0, 0, 0, 294, 3389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 607, 0,
+	0, 0, 0, 0, 0, 0, 0, 3072, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2933, 1552, 2889, 3342, 1654, 0, 0, 1032, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1024, 0, 0, 2002, 0, 0, 0, 565, 0, 0, 0, 2296, 326, 2593, 0, 0, 0, 1069, 0, 0, 0, 2359, 0,
+	0, 3080, 0, 271, 0, 0, 0, 2040, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3129, 0, 0, 1265, 0, 2939, 0, 0, 734, 894, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2548, 0, 0, 0, 0, 0, 2090, 0, 0, 0, 3519, 0, 0, 0, 2993, 0, 0, 0, 0,
+	0, 0, 892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1825, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 221, 2936,
+	2669, 0, 0, 3340, 0, 0, 2885, 463, 2995, 0, 1213, 0, 851, 0, 0, 2636, 0, 0, 0, 0, 2001, 1966, 1678, 3538, 2743, 3074, 3485, 0, 2544, 2483, 0, 0,
+	0, 0, 0, 0, 0, 2204, 0, 0, 0, 0, 0, 2256, 0, 0, 0, 0, 0, 3164, 3611, 0, 0, 1117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3351, 0, 0, 0, 0, 0, 0, 1668, 0, 0, 2062, 0, 1815, 0, 0, 0, 0, 3004, 0, 0, 1305, 3552, 0, 0, 0, 0, 0,
+	0, 1000, 0, 0, 0, 0, 0, 0, 1992, 0, 0, 0, 0, 0, 2431, 0, 0, 0, 0, 0, 0, 0, 0, 573, 2773, 0, 0, 3349, 150, 1077, 0, 0,
+	0, 0, 0, 0, 1452, 0, 0, 0, 0, 1894, 0, 0, 1980, 0, 0, 0, 0, 0, 0, 2287, 2630, 3419, 0, 0, 0, 0, 0, 1728, 1704, 0, 0, 0,
+	0, 605, 0, 0, 1969, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2105, 0, 0, 0, 0, 0, 0, 0, 0, 523, 0, 0, 263, 887, 2720,
+	0, 1519, 2976, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 740, 0, 0, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0,
 }
 
 var patterns = [...]pattern{
@@ -9348,9 +9378,9 @@ var patterns = [...]pattern{
 	{"gcloud", "", 1163},
 	{"gcloud *", "", 1164},
 	{"gcloud compute", "", 1176},
-	{"", "mkfs", 2130},
-	{"", "mkfs.", 2131},
-	{"", "newfs", 2199},
+	{"", "mkfs", 2147},
+	{"", "mkfs.", 2148},
+	{"", "newfs", 2216},
 }
 
 var aliases = [...]alias{
