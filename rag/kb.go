@@ -5,11 +5,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"unicode/utf8"
 
+	"callgate/internal/durable"
 	"callgate/rag/internal/extract"
 )
 
@@ -70,6 +73,29 @@ func (kb *KB) Add(ctx context.Context, content string, metadata map[string]strin
 	return id, kb.index.Add(ctx, Document{ID: id, Kind: KindNote, Text: text, Metadata: metadata})
 }
 
+// Put adds a document with its ID and its text as they are, or replaces the one of that ID.
+func (kb *KB) Put(ctx context.Context, d Document) error {
+	d.Kind = KindNote
+	return kb.index.Add(ctx, d)
+}
+
+// Documents returns all documents with their texts, oldest first.
+func (kb *KB) Documents() ([]Document, error) { return kb.index.Documents(KindNote) }
+
+// Version names the documents as they are on disk: it changes whenever one does, also by another process. It is "" in
+// memory, and before anything was written.
+func (kb *KB) Version() (string, error) {
+	if kb.index.disk == nil {
+		return "", nil
+	}
+	text, err := durable.ReadFile(kb.index.disk.path(manifestName), maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), err
+}
+
 // Search returns the documents most like the query, best first, with scores of at least threshold. A limit of 0 means
 // 5.
 func (kb *KB) Search(ctx context.Context, query string, limit int, threshold float64) ([]KBHit, error) {
@@ -101,7 +127,7 @@ func (kb *KB) Search(ctx context.Context, query string, limit int, threshold flo
 
 // List returns all documents, oldest first.
 func (kb *KB) List() ([]KBDocument, error) {
-	docs, err := kb.index.Documents(KindNote)
+	docs, err := kb.Documents()
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package rag
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -123,5 +124,44 @@ func TestKBFindsPartsOfCJK(t *testing.T) {
 		if err != nil || len(found) != 1 || found[0].DocumentID != ids[want] {
 			t.Errorf("%s finds %+v, %v", query, found, err)
 		}
+	}
+}
+
+// The version changes with every change of a document, also by another process, and a text that looks like HTML is put
+// as it is.
+func TestKBVersion(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *KB {
+		kb, err := OpenKB(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { kb.Close() })
+		return kb
+	}
+	kb, other := open(), open()
+	version := func() string {
+		v, err := kb.Version()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := version(); v != "" {
+		t.Errorf("nothing was written, and the version is %q", v)
+	}
+	want := Document{ID: "doc-1", Kind: KindNote, Language: "markdown", Text: "<!DOCTYPE html><p>a tag</p>", Metadata: map[string]string{"source": "x"}}
+	if err := kb.Put(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	put := version()
+	if put == "" || put != version() {
+		t.Errorf("the versions are %q and %q", put, version())
+	}
+	if got, err := other.Documents(); err != nil || !reflect.DeepEqual(got, []Document{want}) {
+		t.Errorf("there are %+v, %v", got, err)
+	}
+	if _, err := other.Remove(t.Context(), "doc-1"); err != nil || version() == put {
+		t.Errorf("it was removed, and the version is the same: %v", err)
 	}
 }

@@ -46,6 +46,11 @@ func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 	o.KB = c.KbFolder()
 	s.retrieval = retrieval.New(o)
 	s.closers = append(s.closers, s.retrieval.Close)
+	if o.KB != "" {
+		if err := s.replica.shareKnowledge(o.KB, options); err != nil {
+			return nil, err
+		}
+	}
 	for i := range s.retrieval.Tools("") {
 		s.own.Tools = append(s.own.Tools, func(session *gate.Session) server.ServerTool { return s.retrieval.Tools(session.ID())[i] })
 	}

@@ -37,7 +37,8 @@ func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 			n++
 		}
 	}
-	return n, nil
+	documents, err := c.resealKnowledge(ctx)
+	return n + documents, err
 }
 
 // reseal seals one value anew. It is false when there was no need.

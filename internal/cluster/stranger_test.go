@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -540,6 +541,15 @@ func TestKeyIsRotated(t *testing.T) {
 	if _, err := c.Document("rules").Replace(t.Context(), 0, []byte("deny"), "x"); err != nil {
 		t.Fatal(err)
 	}
+	document := Note{ID: "doc-1", Text: "a document"}
+	c.ShareKnowledge(&shelf{notes: map[string]Note{document.ID: document}, changes: 1}, filepath.Join(dir, "shared.json"), func(error) {})
+	waits.Until(t, "the document is shared", func() bool {
+		store, err := c.js.ObjectStore(t.Context(), c.knowledgeName())
+		if err == nil {
+			_, err = store.GetInfo(t.Context(), document.ID)
+		}
+		return err == nil
+	})
 	c.Close()
 	c = startAt(t, dir, both)
 	waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
@@ -551,7 +561,7 @@ func TestKeyIsRotated(t *testing.T) {
 	if _, err := c.bucket.write(t.Context(), "rules", v.body, v.rev, time.Millisecond); err == nil { // NATS takes no such time
 		t.Error("what was not written is taken for sealed anew")
 	}
-	if n, err := c.Reseal(t.Context()); n != 1 || err != nil {
+	if n, err := c.Reseal(t.Context()); n != 2 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
 	waits.Until(t, "nothing old is left", func() bool { return len(c.bucket.old()) == 0 })
@@ -561,6 +571,9 @@ func TestKeyIsRotated(t *testing.T) {
 	c.Close()
 	c = startAt(t, dir, only)
 	waits.Until(t, "the new secret suffices", func() bool { v, err := c.Document("rules").Now(); return err == nil && string(v.Text) == "deny" })
+	another := &shelf{}
+	c.ShareKnowledge(another, filepath.Join(dir, "another.json"), func(error) {})
+	waits.Until(t, "it suffices for the document", func() bool { return reflect.DeepEqual(another.held()[document.ID], document) })
 }
 
 // TestLostClaimEnds has the answer to a claim lost: the call does not run, and nobody takes it for one that did.

@@ -13,7 +13,8 @@ func newResealCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reseal",
 		Short: "Seal everything with the newest secret of the key, so that older ones can be dropped",
-		Long: `Reseal seals rules, freezes, credentials and approvals with the first secret in the file of cluster.key. To rotate the key:
+		Long: `Reseal seals rules, freezes, credentials, approvals and documents with the first secret in the file of cluster.key. To
+rotate the key:
 
   1. Add the new secret as the last line of every replica's file, and restart them one after another.
   2. Move it to the first line, and restart them again.

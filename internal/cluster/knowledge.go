@@ -1,0 +1,332 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callgate/internal/durable"
+)
+
+// Note is a document of the knowledge base.
+type Note struct {
+	ID       string            `json:"id"`
+	Text     string            `json:"text,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+	Removed  bool              `json:"removed,omitempty"` // it is no more; it has neither text nor metadata
+}
+
+// Notes are the documents on this replica's disk. Other processes may change them.
+type Notes interface {
+	// Version changes whenever a document does. It is "" while there never was one.
+	Version() (string, error)
+	All() ([]Note, error)
+	Put(ctx context.Context, n Note) error
+	Remove(ctx context.Context, id string) error
+}
+
+// knowledge keeps the documents of a replica the same as the cluster's object store has them: what comes first there
+// counts. It goes on after a restart, and after the store was lost.
+type knowledge struct {
+	c      *Cluster
+	notes  Notes
+	file   string // where agreed is kept
+	store  jetstream.ObjectStore
+	sealer sealer
+
+	heads   map[string]string // by ID: the digest of the store's object
+	agreed  map[string]agreed // by ID: what this replica and the store both had
+	looked  bool
+	version string // of the notes when they were looked at
+	state   string // of the store then
+}
+
+// agreed is a document that this replica and the store had.
+type agreed struct {
+	Object string `json:"object"`         // digest of the sealed object
+	Note   string `json:"note,omitempty"` // digest of the document; "" when it was removed
+}
+
+const (
+	noteEvery   = time.Second
+	notesWithin = 20 * time.Second // one document on its way
+	maxObject   = 64 << 20         // bytes of a sealed document
+	maxAgreed   = 64 << 20         // bytes of the file
+)
+
+// ShareKnowledge shares the documents of the knowledge base until stop is called, which waits, or the cluster is closed.
+// The file is where this replica keeps what it knows of the others' documents. Trouble is told what goes wrong, nil when
+// nothing does any more.
+func (c *Cluster) ShareKnowledge(notes Notes, file string, trouble func(error)) (stop func()) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	k := &knowledge{c: c, notes: notes, file: file, sealer: c.o.Key.sealer(c.knowledgeName())}
+	var sharing sync.WaitGroup
+	share := func() {
+		for ctx.Err() == nil {
+			if err := k.round(ctx); ctx.Err() == nil {
+				trouble(err)
+			}
+			select {
+			case <-time.After(noteEvery):
+			case <-ctx.Done():
+			}
+		}
+	}
+	sharing.Go(share)
+	c.owned.Go(sharing.Wait)
+	return func() { cancel(); sharing.Wait() }
+}
+
+func (c *Cluster) knowledgeName() string { return "callgate_kb_" + bucketNames.Replace(c.o.Worker) }
+
+// round brings together what differs.
+func (k *knowledge) round(ctx context.Context) (err error) {
+	if k.agreed == nil {
+		if k.agreed, err = k.load(); err != nil {
+			return err
+		}
+	}
+	state, err := k.list(ctx)
+	if err != nil {
+		return err
+	}
+	version, err := k.notes.Version()
+	if err != nil || k.looked && version == k.version && state == k.state {
+		return err
+	}
+	if version == "" { // the folder is new, or somebody removed it: nobody removed its documents
+		clear(k.agreed)
+	}
+	all, err := k.notes.All()
+	if err != nil {
+		return err
+	}
+	here := make(map[string]string, len(all))
+	for _, n := range all {
+		here[n.ID] = n.digest()
+	}
+	var failed error
+	for id, object := range k.heads {
+		if k.agreed[id].Object != object {
+			failed = errors.Join(failed, k.take(ctx, id, here))
+		}
+	}
+	give := func(n Note) {
+		if was, is := k.agreed[n.ID], k.heads[n.ID]; is == "" || is == was.Object && was.Note != n.digest() {
+			failed = errors.Join(failed, k.give(ctx, n))
+		}
+	}
+	for _, n := range all {
+		if here[n.ID] == n.digest() { // and nothing else was taken in its place
+			give(n)
+		}
+	}
+	for id := range k.agreed {
+		switch {
+		case here[id] != "":
+		case k.heads[id] == "": // the store was lost; others may have the document
+			delete(k.agreed, id)
+		default:
+			give(Note{ID: id, Removed: true})
+		}
+	}
+	if failed == nil {
+		k.looked, k.version, k.state = true, version, state
+	}
+	return errors.Join(failed, k.save())
+}
+
+// list reads which documents the store has, if it may have changed, and returns how far its stream was before.
+func (k *knowledge) list(ctx context.Context) (state string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, notesWithin)
+	defer cancel()
+	name := k.c.knowledgeName()
+	stream, err := k.c.js.Stream(ctx, "OBJ_"+name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if err = k.create(ctx); err == nil {
+			stream, err = k.c.js.Stream(ctx, "OBJ_"+name)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	info := stream.CachedInfo()
+	if state = fmt.Sprint(info.Created.UnixNano(), info.State.LastSeq); state == k.state {
+		return state, nil
+	}
+	if k.store, err = k.c.js.ObjectStore(ctx, name); err != nil {
+		return "", err
+	}
+	objects, err := k.store.List(ctx)
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return "", err
+	}
+	k.heads = map[string]string{}
+	for _, object := range objects {
+		k.heads[object.Name] = object.Digest
+	}
+	return state, nil
+}
+
+// create makes the store.
+func (k *knowledge) create(ctx context.Context) error {
+	config := jetstream.ObjectStoreConfig{
+		Bucket: k.c.knowledgeName(), Description: "callgate, documents of worker " + k.c.o.Worker,
+		Storage: jetstream.FileStorage, Replicas: k.c.copies(),
+	}
+	_, err := k.c.js.CreateObjectStore(ctx, config)
+	if k.c.oneServer(err) {
+		config.Replicas = 1
+		_, err = k.c.js.CreateObjectStore(ctx, config)
+	}
+	return err
+}
+
+// take brings a document from the store to this replica. Here is what it has.
+func (k *knowledge) take(ctx context.Context, id string, here map[string]string) error {
+	n, object, _, err := k.fetch(ctx, id)
+	if err != nil {
+		return fmt.Errorf("document %s of another replica: %w", id, err)
+	}
+	is := n.digest()
+	switch {
+	case is == here[id]:
+	case n.Removed:
+		err = k.notes.Remove(ctx, id)
+	default:
+		err = k.notes.Put(ctx, n)
+	}
+	if err == nil {
+		here[id], k.agreed[id] = is, agreed{object, is}
+	}
+	return err
+}
+
+// fetch reads a document from the store, and says whether an older secret of the key sealed it.
+func (k *knowledge) fetch(ctx context.Context, id string) (n Note, object string, old bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, notesWithin)
+	defer cancel()
+	info, err := k.store.GetInfo(ctx, id)
+	if err == nil && info.Size > maxObject {
+		err = fmt.Errorf("it has %d bytes, more than %d", info.Size, maxObject)
+	}
+	if err != nil {
+		return n, "", false, err
+	}
+	result, err := k.store.Get(ctx, id)
+	if err != nil {
+		return n, "", false, err
+	}
+	sealed, err := io.ReadAll(io.LimitReader(result, maxObject+1))
+	if err := errors.Join(err, result.Close()); err != nil {
+		return n, "", false, err
+	}
+	if info, err = result.Info(); err != nil {
+		return n, "", false, err
+	}
+	body, old, err := k.sealer.unsealBy(id, sealed)
+	if err == nil {
+		err = json.Unmarshal(body, &n)
+	}
+	if err == nil && n.ID != id {
+		err = fmt.Errorf("it says that it is %q", n.ID)
+	}
+	return n, info.Digest, old, err
+}
+
+// give brings a document, or its end, to the store.
+func (k *knowledge) give(ctx context.Context, n Note) error {
+	object, err := k.put(ctx, n)
+	if err != nil {
+		return fmt.Errorf("document %s: %w", n.ID, err)
+	}
+	k.heads[n.ID], k.agreed[n.ID] = object, agreed{object, n.digest()}
+	return nil
+}
+
+// put writes a document to the store and returns the object's digest.
+func (k *knowledge) put(ctx context.Context, n Note) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, notesWithin)
+	defer cancel()
+	body, err := json.Marshal(n)
+	if err != nil {
+		return "", err
+	}
+	info, err := k.store.PutBytes(ctx, n.ID, k.sealer.seal(n.ID, body))
+	if err != nil {
+		return "", err
+	}
+	return info.Digest, nil
+}
+
+// resealKnowledge seals the documents with the key's first secret that an older one has sealed.
+func (c *Cluster) resealKnowledge(ctx context.Context) (n int, err error) {
+	store, err := c.js.ObjectStore(ctx, c.knowledgeName())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	objects, err := store.List(ctx)
+	if errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	k := &knowledge{c: c, store: store, sealer: c.o.Key.sealer(c.knowledgeName())}
+	for _, object := range objects {
+		note, _, old, err := k.fetch(ctx, object.Name)
+		if err == nil && old {
+			_, err = k.put(ctx, note)
+			n++
+		}
+		if err != nil {
+			return n, fmt.Errorf("document %s: %w", object.Name, err)
+		}
+	}
+	return n, nil
+}
+
+// digest tells versions of a document apart. It is "" for one that was removed.
+func (n Note) digest() string {
+	if n.Removed {
+		return ""
+	}
+	text, _ := json.Marshal(n) // strings alone, and maps in the order of their keys
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func (k *knowledge) load() (map[string]agreed, error) {
+	held := map[string]agreed{}
+	text, err := durable.ReadFile(k.file, maxAgreed)
+	if errors.Is(err, fs.ErrNotExist) {
+		return held, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &held)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: remove the file", k.file, err)
+	}
+	return held, nil
+}
+
+func (k *knowledge) save() error {
+	text, err := json.Marshal(k.agreed)
+	if err != nil {
+		return err
+	}
+	return durable.Replace(k.file, text, 0o600)
+}

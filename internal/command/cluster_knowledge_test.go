@@ -1,0 +1,59 @@
+package command
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"callgate/internal/testserver/waits"
+)
+
+// TestDocumentsOfThree adds a document on the machine of one replica: hosts find it at every other, until it is removed
+// on the machine of a third.
+func TestDocumentsOfThree(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	if elsewhere(t) {
+		return
+	}
+	team := teamOf(t, 3, t.TempDir(), allowAll, "", "--rag")
+	team.startAll()
+	first, second, third := team.members[0], team.members[1], team.members[2]
+	run := func(m *member, args ...string) string {
+		out, err := team.command(m, args...)
+		if err != nil {
+			t.Fatalf("%s: %v: %v\n%s", m.name, args, err, out)
+		}
+		return out
+	}
+	handbook := filepath.Join(t.TempDir(), "handbook.md")
+	write(t, handbook, "# Backups\n\nBackups are kept for ninety days.\n")
+	added := run(first, "kb", "add", handbook)
+	id := regexp.MustCompile(`doc-[0-9a-f]{16}`).FindString(added)
+	if id == "" {
+		t.Fatalf("it printed %q", added)
+	}
+	for _, m := range team.members {
+		waits.Until(t, m.name+" finds it", func() bool {
+			return strings.Contains(run(m, "kb", "search", "how long are backups kept"), "ninety days")
+		})
+	}
+	h := &host{team: team, token: team.token(second)}
+	for range team.members { // the balancer sends each session elsewhere
+		if err := h.begin(); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"callgate_kb_search","arguments":{"query":"how long are backups kept"}}}`)
+		if err != nil || !strings.Contains(string(answer), "ninety days") {
+			t.Errorf("a host found %s, %v", answer, err)
+		}
+		h.end()
+	}
+	run(third, "kb", "remove", id)
+	for _, m := range team.members {
+		waits.Until(t, m.name+" has it no more", func() bool { return !strings.Contains(run(m, "kb", "list"), id) })
+	}
+}
