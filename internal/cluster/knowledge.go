@@ -34,8 +34,8 @@ type Notes interface {
 	Remove(ctx context.Context, id string) error
 }
 
-// knowledge keeps the documents of a replica the same as the cluster's object store has them: what comes first there
-// counts. It goes on after a restart, and after the store was lost.
+// knowledge keeps the documents of a replica the same as the cluster's object store has them. If two replicas change a
+// document at once, what is written last stays. It goes on after a restart, and after the store was lost.
 type knowledge struct {
 	c      *Cluster
 	notes  Notes

@@ -42,11 +42,11 @@ func (t *trail) current(ctx context.Context) (found jetstream.Stream, err error)
 
 // RenewTrail puts a stream that things can leave in the place of one that an older callgate made: the new one takes all
 // that the old one has, then the subjects, and the old one goes. Meanwhile replicas keep what they record on their disks.
-// What was begun and cut off goes on. It returns how many messages there are, 0 when there was nothing to do.
-func RenewTrail(ctx context.Context, c *Cluster) (messages uint64, err error) {
+// What was begun and cut off goes on. It returns how many messages there are, and whether there was anything to do.
+func RenewTrail(ctx context.Context, c *Cluster) (messages uint64, renewed bool, err error) {
 	for _, r := range c.Replicas() {
 		if r.Lives && r.Version != c.o.Version {
-			return 0, fmt.Errorf("replica %s runs version %s, which would not find the new stream: upgrade it first", r.Name, r.Version)
+			return 0, false, fmt.Errorf("replica %s runs version %s, which would not find the new stream: upgrade it first", r.Name, r.Version)
 		}
 	}
 	t := c.trailOf("")
@@ -58,7 +58,7 @@ func RenewTrail(ctx context.Context, c *Cluster) (messages uint64, err error) {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			to = name
 		case err != nil:
-			return 0, err
+			return 0, false, err
 		case stream.CachedInfo().Config.DenyPurge:
 			old = stream
 		default:
@@ -66,24 +66,24 @@ func RenewTrail(ctx context.Context, c *Cluster) (messages uint64, err error) {
 		}
 	}
 	if old == nil {
-		return 0, nil
+		return 0, false, nil
 	}
 	from, config := old.CachedInfo().Config, t.config()
 	if next == nil {
 		config.Name, config.Subjects, config.DenyDelete = to, nil, false
 		config.Sources = []*jetstream.StreamSource{{Name: from.Name}}
 		if next, err = c.create(ctx, config); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 	}
 	if !slices.Equal(next.CachedInfo().Config.Subjects, t.subjects()) {
 		from.Subjects = []string{"callgate.audit.renewed." + t.name}
 		if old, err = c.js.UpdateStream(ctx, from); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		time.Sleep(writeWithin) // what was on its way to the old one is there, or came to nothing
 		if err := t.copied(ctx, old, next); err != nil {
-			return 0, fmt.Errorf("the new stream does not have all yet, and replicas keep their records meanwhile; run it again: %w", err)
+			return 0, false, fmt.Errorf("the new stream does not have all yet, and replicas keep their records meanwhile; run it again: %w", err)
 		}
 		config = t.config()
 		config.Name = next.CachedInfo().Config.Name
@@ -91,13 +91,13 @@ func RenewTrail(ctx context.Context, c *Cluster) (messages uint64, err error) {
 			config.Replicas = 1
 		}
 		if next, err = c.js.UpdateStream(ctx, config); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 	}
 	if err := c.js.DeleteStream(ctx, from.Name); err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	return next.CachedInfo().State.Msgs, nil
+	return next.CachedInfo().State.Msgs, true, nil
 }
 
 // copied waits until one stream has all that another has, which takes nothing any more.

@@ -268,12 +268,12 @@ func TestRenew(t *testing.T) {
 				}
 				r.exportAll() // nothing is new
 			}
-			messages, err := RenewTrail(t.Context(), all[n-1])
-			if err != nil || messages != uint64(held) {
-				t.Fatalf("%d of %d messages, %v", messages, held, err)
+			messages, renewed, err := RenewTrail(t.Context(), all[n-1])
+			if err != nil || !renewed || messages != uint64(held) {
+				t.Fatalf("%v, %d of %d messages, %v", renewed, messages, held, err)
 			}
-			if again, err := RenewTrail(t.Context(), all[0]); err != nil || again != 0 {
-				t.Errorf("again: %d, %v", again, err)
+			if _, again, err := RenewTrail(t.Context(), all[0]); err != nil || again {
+				t.Errorf("again: %v, %v", again, err)
 			}
 			if found := r.breaks(); len(found) > 0 || r.left() != held {
 				t.Errorf("%d of %d messages, broken: %v", r.left(), held, found)

@@ -26,8 +26,9 @@ replicas keep new records on their own disks. Upgrade every replica first. If re
 			}
 			defer one.Close()
 			var messages uint64
+			var renewed bool
 			err = app.Change(c, func() (string, error) {
-				if messages, err = cluster.RenewTrail(cmd.Context(), one); messages == 0 {
+				if messages, renewed, err = cluster.RenewTrail(cmd.Context(), one); !renewed {
 					return "", err
 				}
 				return fmt.Sprintf("Cluster: made the stream of the audit trail anew, with %d messages.", messages), err
@@ -35,7 +36,7 @@ replicas keep new records on their own disks. Upgrade every replica first. If re
 			if err != nil {
 				return err
 			}
-			if messages == 0 {
+			if !renewed {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), "there is nothing to renew")
 			} else {
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the new stream has all %d messages of the old one\n", messages)
