@@ -422,8 +422,8 @@ var options59 = Options{List: []Option{
 var row60 = Row{Options: &options59, Operands: "1r", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
 var options61 = Options{List: []Option{
-	{"--ca-bundle", "--ca-bundle", 1, 114}, {"--cli-binary-format", "--cli-binary-format", 1, 0}, {"--cli-connect-timeout", "--cli-connect-timeout", 1, 0}, {"--cli-read-timeout", "--cli-read-timeout", 1, 0}, {"--color", "--color", 1, 0}, {"--debug", "--debug", 0, 0}, {"--endpoint-url", "--endpoint-url", 1, 33}, {"--no-cli-pager", "--no-cli-pager", 0, 0},
-	{"--no-paginate", "--no-paginate", 0, 0}, {"--no-sign-request", "--no-sign-request", 0, 0}, {"--no-verify-ssl", "--no-verify-ssl", 0, 0}, {"--output", "--output", 1, 0}, {"--profile", "--profile", 1, 0}, {"--query", "--query", 1, 0}, {"--region", "--region", 1, 0}, {"--version", "--version", 0, 0},
+	{"--ca-bundle", "--ca-bundle", 1, 33}, {"--cli-binary-format", "--cli-binary-format", 1, 0}, {"--cli-connect-timeout", "--cli-connect-timeout", 1, 0}, {"--cli-read-timeout", "--cli-read-timeout", 1, 0}, {"--color", "--color", 1, 0}, {"--debug", "--debug", 0, 33}, {"--endpoint-url", "--endpoint-url", 1, 33}, {"--no-cli-pager", "--no-cli-pager", 0, 0},
+	{"--no-paginate", "--no-paginate", 0, 0}, {"--no-sign-request", "--no-sign-request", 0, 0}, {"--no-verify-ssl", "--no-verify-ssl", 0, 33}, {"--output", "--output", 1, 0}, {"--profile", "--profile", 1, 0}, {"--query", "--query", 1, 0}, {"--region", "--region", 1, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row62 = Row{Options: &options61, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
@@ -970,10 +970,11 @@ var acts139 = []Act{
 var options140 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-system-dir", "--config-system-dir", 1, 120}, {"--config-user-dir", "--config-system-dir", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0},
 	{"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0}, {"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120},
-	{"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0}, {"-config", "--config", 1, 120}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fpass-plugin", "-fpass-plugin", 1, 120},
-	{"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114}, {"-include", "-include", 1, 114}, {"-iquote", "-iquote", 1, 0}, {"-isystem", "-isystem", 1, 0},
-	{"-ivfsoverlay", "-vfsoverlay", 1, 114}, {"-l", "-l", 1, 0}, {"-ld-path", "-ld-path", 1, 120}, {"-load", "-load", 1, 120}, {"-march", "-march", 1, 0}, {"-o", "-o", 1, 119}, {"-plugin", "-plugin", 1, 120}, {"-print-prog-name", "-print-prog-name", 1, 0},
-	{"-rpath", "-rpath", 1, 0}, {"-save-temps", "-save-temps", 2, 0}, {"-specs", "-specs", 1, 120}, {"-std", "-std", 1, 0}, {"-target", "-target", 1, 0}, {"-vfsoverlay", "-vfsoverlay", 1, 114}, {"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
+	{"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0}, {"-ccc-gcc-name", "-ccc-gcc-name", 1, 120}, {"-ccc-install-dir", "-ccc-install-dir", 1, 120}, {"-config", "--config", 1, 120}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120},
+	{"-e", "-e", 1, 0}, {"-fpass-plugin", "-fpass-plugin", 1, 120}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114}, {"-include", "-include", 1, 114},
+	{"-iquote", "-iquote", 1, 0}, {"-isystem", "-isystem", 1, 0}, {"-ivfsoverlay", "-vfsoverlay", 1, 114}, {"-l", "-l", 1, 0}, {"-ld-path", "-ld-path", 1, 120}, {"-load", "-load", 1, 120}, {"-march", "-march", 1, 0}, {"-o", "-o", 1, 119},
+	{"-plugin", "-plugin", 1, 120}, {"-print-prog-name", "-print-prog-name", 1, 0}, {"-rpath", "-rpath", 1, 0}, {"-save-temps", "-save-temps", 2, 0}, {"-specs", "-specs", 1, 120}, {"-std", "-std", 1, 0}, {"-target", "-target", 1, 0}, {"-vfsoverlay", "-vfsoverlay", 1, 114},
+	{"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row141 = Row{Options: &options140, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
@@ -2158,7 +2159,7 @@ var options382 = Options{List: []Option{
 var row383 = Row{Options: &options382, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options384 = Options{List: []Option{
-	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 0}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 0},
+	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 33}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 33},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
@@ -2891,7 +2892,8 @@ var wrapper569 = Wrapper{Options: &options568, Skip: 0, Assigns: false, Script: 
 
 var options570 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
-	{"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"-n", "--namespace", 1, 0},
+	{"--pass-credentials", "--pass-credentials", 0, 33}, {"--password", "--password", 1, 33}, {"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repo", "--repo", 1, 33}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"--username", "--username", 1, 33},
+	{"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
@@ -3227,7 +3229,7 @@ var acts637 = []Act{
 
 var options638 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
-	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 0}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
+	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
@@ -6686,7 +6688,7 @@ var commands = [...]Command{
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x2041000018, Risk: 2, Destroys: acts559},
+	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x2043000018, Risk: 2, Destroys: acts559},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graphqurl", Is: 0x20000000},
 	{Name: "gremlin", Row: &row97},

@@ -206,7 +206,49 @@ func (t *Tables) EnvEffect(name string, v script.Word) string {
 			return row.effect(name, v)
 		}
 	}
+	if upper := strings.ToUpper(name); upper != name && anyCase(upper) {
+		return t.EnvEffect(upper, v)
+	}
 	return ""
+}
+
+// EnvLeads names a variable whose value, which programs get to see, is the address of another machine: many take from it
+// where to send credentials, or where code comes from. It is "" for one that the table calls harmless.
+func (t *Tables) EnvLeads(name string, v script.Word) string {
+	if row := t.env[name]; row != nil && row.Harmless || !v.Known || !remote(v.Value) {
+		return ""
+	}
+	return "env " + name
+}
+
+// anyCase reports whether programs read a variable, named here in capitals, whatever its case.
+func anyCase(upper string) bool {
+	return upper == "PROXY" || strings.HasSuffix(upper, "_PROXY") || strings.HasPrefix(upper, "NPM_CONFIG_") ||
+		strings.HasPrefix(upper, "YARN_") || strings.HasPrefix(upper, "PNPM_")
+}
+
+// remote reports whether a value holds the address of another machine.
+func remote(value string) bool {
+	for {
+		_, rest, found := strings.Cut(value, "://")
+		if !found {
+			return false
+		}
+		authority, _, _ := strings.Cut(rest, "/")
+		host := authority[strings.LastIndexByte(authority, '@')+1:]
+		if !loopback(host) {
+			return true
+		}
+		value = rest
+	}
+}
+
+func loopback(host string) bool {
+	if end := strings.IndexByte(host, ']'); strings.HasPrefix(host, "[") && end > 0 {
+		return host[:end+1] == "[::1]"
+	}
+	host, _, _ = strings.Cut(host, ":")
+	return host == "" || host == "localhost" || host == "127.0.0.1" || host == "0.0.0.0"
 }
 
 func (e *Env) effect(name string, v script.Word) string {

@@ -64,7 +64,9 @@ func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 		fetched := h.Opt != word.Unlisted && strings.Contains(v.Text, "://")
 		return h.Has && (!v.Known || v.Text == "-" || fetched || leadsOut(a, c, v))
 	case 'v':
-		return a.Words.EnvEffect(strings.SplitN(v.Text, "=", 2)[0], v) != "" || !v.Known
+		name, value, _ := strings.Cut(v.Text, "=")
+		found := strings.HasSuffix(name, "_DIR") || strings.HasSuffix(name, "_ROOT") // where code is looked for
+		return a.Words.EnvEffect(name, v) != "" || !v.Known || found && leadsOut(a, c, word.Lit(value))
 	case 'g':
 		return !v.Known || v.Text != ".git" && v.Text != "."
 	}

@@ -73,8 +73,10 @@ func (d *declaration) word(as *syntax.Assign) word.Word {
 		if e := a.Words.EnvEffect(name, word.Word{}); e != "" && (d.flags != "" || name != "PATH" && name != "HOME" && name != "SHELL") {
 			a.Found.Poison(e)
 		}
+		d.exports(name)
 		return word.Lit(name)
 	}
+	d.exports(as.Name.Value)
 	a.assign(as, d.c, false, sc)
 	w := word.Word{Text: sc.Text(as)}
 	if as.Value == nil {
@@ -92,13 +94,26 @@ func (d *declaration) word(as *syntax.Assign) word.Word {
 	return w
 }
 
+// exports notes that programs get to see a variable, if the declaration says so.
+func (d *declaration) exports(name string) {
+	if d.name != "export" && !strings.Contains(d.flags, "x") {
+		return
+	}
+	d.a.Shell.Exports(name)
+	for _, value := range d.a.Shell.Given[name] {
+		if e := d.a.Words.ExportEffect(name, word.Lit(value)); e != "" {
+			d.a.Found.Poison(e)
+		}
+	}
+}
+
 // operand looks at a quoted operand, which is evaluated like an assignment.
 func (d *declaration) operand(s string) {
 	name, val, ok := strings.Cut(s, "=")
 	if strings.ContainsAny(name, "[$`") || ok && strings.Contains(d.flags, "i") && !word.IsNumber(val) {
 		d.a.Found.Problem("dynamic", "An operand of "+d.name+" is evaluated, which can run code: "+findings.Quote(s)+".")
 	}
-	if e := d.a.Words.EnvEffect(name, word.Lit(val)); ok && e != "" {
+	if e := d.a.Words.ExportEffect(name, word.Lit(val)); ok && e != "" {
 		d.a.Found.Poison(e)
 	}
 }

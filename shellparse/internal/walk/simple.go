@@ -118,6 +118,9 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		}
 	}
 	effect := a.Words.EnvEffect(name, v)
+	if prefix || a.Shell.Exported[name] {
+		effect = a.Words.ExportEffect(name, v)
+	}
 	if effect != "" && prefix && as.Array == nil && !as.Append && v.Known && v.Text != "" && a.Words.Tables.EnvWrites(name) {
 		a.Writes(c, v)
 		effect = ""

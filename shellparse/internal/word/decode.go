@@ -125,8 +125,11 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 			d.glob(partNumber, "*")
 		case *syntax.CmdSubst:
 			switch {
+			case d.a.printsNumber(p):
+				d.glob(partNumber, "*")
 			case d.a.namesOnly(p):
 				d.vague(partName)
+				d.many = d.many || !quoted && d.splitting
 			case quoted || !d.splitting:
 				d.vague(partValue)
 			default:

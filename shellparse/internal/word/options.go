@@ -95,12 +95,6 @@ func (set *Options) split(words []Word, st programs.Style) Scanned {
 	stops := st == programs.POSIX || st == programs.Go
 	for i := 0; i < len(words); i++ {
 		w := words[i]
-		if !w.Known && !w.Safe() {
-			if s.Vague == "" || !w.Files {
-				s.Vague = w.Text
-			}
-			s.VagueBad = s.VagueBad || !w.Files
-		}
 		v := w.Text
 		if !w.Known {
 			v = w.Head
@@ -114,6 +108,7 @@ func (set *Options) split(words []Word, st programs.Style) Scanned {
 			return s
 		}
 		if len(v) < 2 || v[0] != '-' {
+			s.doubt(w, len(s.Hits), st)
 			if s.Rest > i {
 				s.Rest = i
 			}
@@ -124,13 +119,36 @@ func (set *Options) split(words []Word, st programs.Style) Scanned {
 			s.Operands = append(s.Operands, w)
 			continue
 		}
+		before := len(s.Hits)
 		if v[1] == '-' || st == programs.Go || st == programs.Long {
 			i += set.long(&s, words, i, st)
 		} else {
 			i += set.short(&s, words, i, st)
 		}
+		s.doubt(w, before, st)
 	}
 	return s
+}
+
+// doubt notes an unknown word that may be an option. It is none where an option that the word begins with takes the rest
+// as its value. Before is how many hits there were before the word.
+func (s *Scanned) doubt(w Word, before int, st programs.Style) {
+	if w.Known || w.Safe() {
+		return
+	}
+	if n := len(s.Hits); n > before && !w.Many {
+		last := s.Hits[n-1]
+		attached := strings.Contains(w.Head, "=") || st != programs.Go && st != programs.Long && !strings.HasPrefix(w.Head, "--")
+		number := len(w.Globs) > 0 && !w.Files
+		takes := last.Opt.Arg == programs.Needed || last.Opt.Arg == programs.Attached && number
+		if attached && takes && last.Has && !last.Value.Known && last.Opt != Unlisted {
+			return
+		}
+	}
+	if s.Vague == "" || !w.Files {
+		s.Vague = w.Text
+	}
+	s.VagueBad = s.VagueBad || !w.Files
 }
 
 // long reads the long option at words[i] and returns how many further words it took.

@@ -50,11 +50,20 @@ func (a *Shell) Gives(name string, v Word) {
 	a.Given[name] = append(a.Given[name], v.Text)
 }
 
+// Exports notes that programs get to see a variable from now on.
+func (a *Shell) Exports(name string) {
+	if a.Exported == nil {
+		a.Exported = map[string]bool{}
+	}
+	a.Exported[name] = true
+}
+
 // Shell is what is known of the shell that runs a text.
 type Shell struct {
 	Vars     map[string]Word     // variables whose value is certain at this point of the text
 	settled  []string            // the names in vars, in the order in which they came to be known
 	Assigned map[string]bool     // variables that the text assigns anywhere
+	Exported map[string]bool     // variables that the text has given to programs so far
 	Once     map[string]int      // how often the text assigns each
 	Funcs    map[string]bool     // functions that are certainly defined at this point
 	numbers  map[string]bool     // variables that only ever hold numbers

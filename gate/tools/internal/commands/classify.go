@@ -192,13 +192,14 @@ func riskWith(n *programs.Command, args []shellparse.Word) permissions.Risk {
 func onlyTargets(runner *programs.Command, args []shellparse.Word) bool {
 	tasks := runner.Has(programs.RunsTasks)
 	for i, a := range args {
-		if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && a.Known {
+		if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && (a.Known || strings.Trim(a.Value, `"`) == "$(nproc)") {
 			continue
 		}
 		switch {
+		case IsOption(a.Value):
 		case !a.Known:
 			return false
-		case IsOption(a.Value), tasks && isTask(a.Value):
+		case tasks && isTask(a.Value):
 		case !tasks && (isScript(a.Value) || strings.Contains(a.Value, "=") || runner.Name == "mvn" && a.Value == "install"):
 		default:
 			return false
