@@ -227,28 +227,43 @@ func anyCase(upper string) bool {
 		strings.HasPrefix(upper, "YARN_") || strings.HasPrefix(upper, "PNPM_")
 }
 
+// addresses puts before what stands for a host what the standard has there: programs also take http:/x and \\x.
+var addresses = strings.NewReplacer(`\`, "/", "http:", "http:/", "https:", "https:/", "HTTP:", "http:/", "HTTPS:", "https:/")
+
 // remote reports whether a value holds the address of another machine.
 func remote(value string) bool {
+	if strings.Contains(value, "://") && strings.Contains(value, `\`) {
+		return true // programs differ about where the host ends
+	}
+	value = addresses.Replace(value)
+	if strings.HasPrefix(value, "//") {
+		value = ":" + value
+	}
 	for {
-		_, rest, found := strings.Cut(value, "://")
+		_, rest, found := strings.Cut(value, ":/")
 		if !found {
 			return false
 		}
-		authority, _, _ := strings.Cut(rest, "/")
-		host := authority[strings.LastIndexByte(authority, '@')+1:]
-		if !loopback(host) {
+		value = strings.TrimLeft(rest, "/")
+		authority, _, _ := strings.Cut(value, "/")
+		if !loopback(authority[strings.LastIndexByte(authority, '@')+1:]) {
 			return true
 		}
-		value = rest
 	}
 }
 
+// loopback reports whether a host is this machine, or one that its own network names: nobody else can have it.
 func loopback(host string) bool {
 	if end := strings.IndexByte(host, ']'); strings.HasPrefix(host, "[") && end > 0 {
 		return host[:end+1] == "[::1]"
 	}
 	host, _, _ = strings.Cut(host, ":")
-	return host == "" || host == "localhost" || host == "127.0.0.1" || host == "0.0.0.0"
+	switch host {
+	case "", "localhost", "127.0.0.1", "0.0.0.0", "host.docker.internal":
+		return true
+	}
+	letter := host[0]|0x20 >= 'a' && host[0]|0x20 <= 'z'
+	return letter && strings.IndexFunc(host, func(r rune) bool { return r == '.' || r >= 0x80 || r == '\\' }) < 0 || strings.HasSuffix(host, ".localhost")
 }
 
 func (e *Env) effect(name string, v script.Word) string {
