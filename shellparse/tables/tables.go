@@ -221,6 +221,29 @@ func (t *Tables) EnvLeads(name string, v script.Word) string {
 	return "env " + name
 }
 
+// holdsData are the words before _DIR in names of folders that hold no code.
+var holdsData = map[string]bool{
+	"ARTIFACT": true, "ARTIFACTS": true, "BACKUP": true, "CACHE": true, "COVERAGE": true, "DATA": true, "DOWNLOAD": true,
+	"LOG": true, "LOGS": true, "OUT": true, "OUTPUT": true, "REPORT": true, "REPORTS": true, "RESULTS": true, "STATE": true,
+	"STORAGE": true, "TEMP": true, "TEST": true, "TMP": true, "UPLOAD": true, "UPLOADS": true, "WORK": true,
+}
+
+// EnvFinds reports whether programs look for code in the folder that a variable names, by custom: nothing else is known
+// of it.
+func (t *Tables) EnvFinds(name string) bool {
+	if t.env[name] != nil || slices.ContainsFunc(t.envGlobs, func(row *Env) bool { return globMatch(row.Name, name) }) {
+		return false
+	}
+	i := strings.LastIndexByte(name, '_')
+	switch name[i+1:] {
+	case "HOME", "ROOT":
+		return i > 0
+	case "DIR":
+		return i > 0 && !holdsData[name[strings.LastIndexByte(name[:i], '_')+1:i]]
+	}
+	return false
+}
+
 // anyCase reports whether programs read a variable, named here in capitals, whatever its case.
 func anyCase(upper string) bool {
 	return upper == "PROXY" || strings.HasSuffix(upper, "_PROXY") || strings.HasPrefix(upper, "NPM_CONFIG_") ||

@@ -77,6 +77,20 @@ func rawText(ce *syntax.CallExpr, rds []*syntax.Redirect, sc *word.Scope) string
 	return sc.Src[lo:hi]
 }
 
+// ExportEffect is what setting a variable that programs see can do: it names another machine, or a folder elsewhere that
+// code comes from. It is "" for nothing.
+func (a *Walker) ExportEffect(name string, v word.Word, sc *word.Scope) string {
+	effect := a.Words.ExportEffect(name, v)
+	if effect == "" && v.Known && a.Words.Tables.EnvFinds(name) {
+		for path := range strings.SplitSeq(v.Text, ":") {
+			if word.HasPrefix(path, "/", "~", "..") && a.Outside(word.JoinDirs(sc.Dirs, path)) {
+				return "env " + name
+			}
+		}
+	}
+	return effect
+}
+
 // expandsAsItRuns reports whether a shell reads the value of a variable as code.
 func expandsAsItRuns(name string, v word.Word) bool {
 	switch name {
@@ -119,7 +133,7 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 	}
 	effect := a.Words.EnvEffect(name, v)
 	if prefix || a.Shell.Exported[name] {
-		effect = a.Words.ExportEffect(name, v)
+		effect = a.ExportEffect(name, v, sc)
 	}
 	if effect != "" && prefix && as.Array == nil && !as.Append && v.Known && v.Text != "" && a.Words.Tables.EnvWrites(name) {
 		a.Writes(c, v)
