@@ -69,6 +69,17 @@ func TestOutside(t *testing.T) {
 	}
 	waits.Until(t, "the other has it", func() bool { v, err := all[1].Document("rules").Now(); return err == nil && string(v.Text) == "{}" })
 
+	// Documents go there, though one server keeps one copy.
+	notes := [2]*shelf{{}, {}}
+	for i, c := range all {
+		stop := c.ShareKnowledge(notes[i], filepath.Join(t.TempDir(), "shared.json"), func(error) {})
+		defer stop()
+	}
+	if err := notes[0].Put(t.Context(), Note{ID: "doc-1", Text: "a document"}); err != nil {
+		t.Fatal(err)
+	}
+	waits.Until(t, "the other has the document", func() bool { return notes[1].held()["doc-1"].Text == "a document" })
+
 	// The trail goes there, each line once, over a restart of the replica too.
 	dir := filepath.Join(all[0].o.DataDir, "audit")
 	log, err := audit.Open(dir, audit.Options{})
