@@ -19,7 +19,7 @@ func TestDocumentsOfThree(t *testing.T) {
 	if elsewhere(t) {
 		return
 	}
-	team := teamOf(t, 3, t.TempDir(), allowAll, "", "--rag")
+	team := teamOf(t, 3, t.TempDir(), allowAll, "", "--rag", "--cluster-lease", "1m") // none is lost here, and a busy machine is slow to hear
 	team.startAll()
 	first, second, third := team.members[0], team.members[1], team.members[2]
 	run := func(m *member, args ...string) string {
