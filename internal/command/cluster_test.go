@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -184,6 +185,17 @@ func (m *member) pending(t *testing.T) (list []waiting, err error) {
 	var answer struct{ Approvals []waiting }
 	err = companionclient.Target{DataDir: m.data}.Ask(t.Context(), "GET", "/api/approvals", nil, &answer)
 	return answer.Approvals, err
+}
+
+// asks is the approval of a command, nil while there is none.
+func (m *member) asks(t *testing.T, command string) *waiting {
+	list, _ := m.pending(t)
+	for i := range list {
+		if list[i].Args.Command == command {
+			return &list[i]
+		}
+	}
+	return nil
 }
 
 func (m *member) answer(t *testing.T, a waiting, decision string) error {
@@ -379,7 +391,7 @@ func (team *team) drains(t *testing.T, h *host) {
 		answer, _, _ := direct.send(http.DefaultClient, "POST", session, shellCall("echo drained >> ran"))
 		told <- answer
 	}()
-	waits.Until(t, "the call waits", func() bool { list, _ := last.pending(t); return len(list) == 1 })
+	waits.Until(t, "the call waits", func() bool { return last.asks(t, "echo drained >> ran") != nil })
 	last.mu.Lock()
 	last.url = ""
 	last.mu.Unlock()
@@ -390,9 +402,12 @@ func (team *team) drains(t *testing.T, h *host) {
 		t.Errorf("the host was told %s", answer)
 	}
 	<-last.c.exited
-	var list []waiting
-	waits.Until(t, "another replica shows it", func() bool { list, _ = next.pending(t); return len(list) == 1 && list[0].AwaitsHost })
-	if err := next.answer(t, list[0], "approve"); err != nil {
+	var asked *waiting
+	waits.Until(t, "another replica shows it", func() bool {
+		asked = next.asks(t, "echo drained >> ran")
+		return asked != nil && asked.AwaitsHost
+	})
+	if err := next.answer(t, *asked, "approve"); err != nil {
 		t.Fatal(err)
 	}
 	if answer, err := (&host{team: team, token: h.token}).insist(shellCall("echo drained >> ran")); err != nil || bytes.Contains(answer, []byte(`"isError":true`)) {
@@ -523,7 +538,10 @@ func TestClusterOfThree(t *testing.T) {
 		return err == nil && strings.Count(out, " up\n") == 3
 	})
 	for _, m := range team.members {
-		if list, err := m.pending(t); err != nil || len(list) > 0 {
+		list, err := m.pending(t)
+		// A host that repeated its call before the dead replica's question was taken over was asked anew. The first
+		// question stays until it expires.
+		if err != nil || slices.ContainsFunc(list, func(a waiting) bool { return !a.AwaitsHost }) {
 			t.Errorf("%s shows %v, %v", m.name, list, err)
 		}
 	}
