@@ -31,10 +31,11 @@ ONE_GOROUTINE := ./docs ./examples ./examples/demo ./gate/internal/... ./gate/to
 # What takes longest begins first.
 LONGEST := ./internal/command ./internal/companion ./internal/cluster
 
-# Many tests wait for processes and for time, so twice as many run as there are processors. make check vets all code, tests
-# included. Without debugging tables, programs link faster.
+# Many tests wait for processes and for time, so twice as many of a package run as there are processors. As many packages
+# at once would hold up replicas until they lose their leases. make check vets all code, tests included. Without
+# debugging tables, programs link faster.
 BESIDE := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
-TEST := go test -timeout 40m -p $(BESIDE) -parallel $(BESIDE) -vet=off -ldflags='-s -w'
+TEST := go test -timeout 40m -parallel $(BESIDE) -vet=off -ldflags='-s -w'
 # The race detector is linked by cgo.
 RACED := $(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE)
 # Raced programs sleep a second when they end, unless they are told not to.
