@@ -17,7 +17,7 @@ func (r *replica) shareKnowledge(dir string, o rag.Options) error {
 		return err
 	}
 	const what = "the cluster's knowledge base"
-	stop := r.cluster.ShareKnowledge(notes{kb}, dir+".shared.json", func(err error) {
+	stop := cluster.ShareKnowledge(r.cluster, notes{kb}, dir+".shared.json", func(err error) {
 		if err != nil {
 			r.problems.set(what, "documents cannot be shared with the other replicas: "+err.Error())
 		} else {

@@ -66,9 +66,9 @@ const (
 // ShareKnowledge shares the documents of the knowledge base until stop is called, which waits, or the cluster is closed.
 // The file is where this replica keeps what it knows of the others' documents. Trouble is told what goes wrong, nil when
 // nothing does any more.
-func (c *Cluster) ShareKnowledge(notes Notes, file string, trouble func(error)) (stop func()) {
+func ShareKnowledge(c *Cluster, notes Notes, file string, trouble func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(c.ctx)
-	k := &knowledge{c: c, notes: notes, file: file, sealer: c.o.Key.sealer(c.knowledgeName())}
+	k := &knowledge{c: c, notes: notes, file: file, sealer: c.o.Key.sealer(knowledgeName(c))}
 	var sharing sync.WaitGroup
 	share := func() {
 		for ctx.Err() == nil {
@@ -86,7 +86,7 @@ func (c *Cluster) ShareKnowledge(notes Notes, file string, trouble func(error)) 
 	return func() { cancel(); sharing.Wait() }
 }
 
-func (c *Cluster) knowledgeName() string { return "callgate_kb_" + bucketNames.Replace(c.o.Worker) }
+func knowledgeName(c *Cluster) string { return "callgate_kb_" + bucketNames.Replace(c.o.Worker) }
 
 // round brings together what differs.
 func (k *knowledge) round(ctx context.Context) (err error) {
@@ -149,7 +149,7 @@ func (k *knowledge) round(ctx context.Context) (err error) {
 func (k *knowledge) list(ctx context.Context) (state string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, notesWithin)
 	defer cancel()
-	name := k.c.knowledgeName()
+	name := knowledgeName(k.c)
 	stream, err := k.c.js.Stream(ctx, "OBJ_"+name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if err = k.create(ctx); err == nil {
@@ -180,11 +180,11 @@ func (k *knowledge) list(ctx context.Context) (state string, err error) {
 // create makes the store.
 func (k *knowledge) create(ctx context.Context) error {
 	config := jetstream.ObjectStoreConfig{
-		Bucket: k.c.knowledgeName(), Description: "callgate, documents of worker " + k.c.o.Worker,
+		Bucket: knowledgeName(k.c), Description: "callgate, documents of worker " + k.c.o.Worker,
 		Storage: jetstream.FileStorage, Replicas: k.c.copies(),
 	}
 	_, err := k.c.js.CreateObjectStore(ctx, config)
-	if k.c.oneServer(err) {
+	if oneServer(k.c.o.URL, err) {
 		config.Replicas = 1
 		_, err = k.c.js.CreateObjectStore(ctx, config)
 	}
@@ -269,8 +269,8 @@ func (k *knowledge) put(ctx context.Context, n Note) (string, error) {
 }
 
 // resealKnowledge seals the documents with the key's first secret that an older one has sealed.
-func (c *Cluster) resealKnowledge(ctx context.Context) (n int, err error) {
-	store, err := c.js.ObjectStore(ctx, c.knowledgeName())
+func resealKnowledge(ctx context.Context, c *Cluster) (n int, err error) {
+	store, err := c.js.ObjectStore(ctx, knowledgeName(c))
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return 0, nil
 	}
@@ -284,7 +284,7 @@ func (c *Cluster) resealKnowledge(ctx context.Context) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	k := &knowledge{c: c, store: store, sealer: c.o.Key.sealer(c.knowledgeName())}
+	k := &knowledge{c: c, store: store, sealer: c.o.Key.sealer(knowledgeName(c))}
 	for _, object := range objects {
 		note, _, old, err := k.fetch(ctx, object.Name)
 		if err == nil && old {

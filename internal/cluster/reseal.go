@@ -37,7 +37,7 @@ func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 			n++
 		}
 	}
-	documents, err := c.resealKnowledge(ctx)
+	documents, err := resealKnowledge(ctx, c)
 	return n + documents, err
 }
 

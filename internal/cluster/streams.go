@@ -20,7 +20,7 @@ func (c *Cluster) copies() int {
 // create makes a stream; with one copy where NATS is one server.
 func (c *Cluster) create(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := c.js.CreateStream(ctx, config)
-	if c.oneServer(err) {
+	if oneServer(c.o.URL, err) {
 		c.log.Warn("cluster: NATS is not clustered: there is one copy", "stream", config.Name)
 		config.Replicas = 1
 		return c.js.CreateStream(ctx, config)
@@ -28,10 +28,10 @@ func (c *Cluster) create(ctx context.Context, config jetstream.StreamConfig) (je
 	return stream, err
 }
 
-// oneServer reports whether an error of NATS says that it is one server, which keeps one copy.
-func (c *Cluster) oneServer(err error) bool {
+// oneServer reports whether an error of the NATS at url says that it is one server, which keeps one copy.
+func oneServer(url string, err error) bool {
 	var api *jetstream.APIError
-	return c.o.URL != Embedded && errors.As(err, &api) && api.ErrorCode == 10074
+	return url != Embedded && errors.As(err, &api) && api.ErrorCode == 10074
 }
 
 // fits says why the settings of an existing stream do not suit what is wanted, and what to do: it would lose a freeze, or

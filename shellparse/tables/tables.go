@@ -286,7 +286,7 @@ func loopback(host string) bool {
 		return true
 	}
 	letter := host[0]|0x20 >= 'a' && host[0]|0x20 <= 'z'
-	return letter && strings.IndexFunc(host, func(r rune) bool { return r == '.' || r >= 0x80 || r == '\\' }) < 0 || strings.HasSuffix(host, ".localhost")
+	return letter && strings.IndexFunc(host, func(r rune) bool { return r == '.' || r >= 0x80 }) < 0 || strings.HasSuffix(host, ".localhost")
 }
 
 func (e *Env) effect(name string, v script.Word) string {

@@ -114,7 +114,7 @@ func inspectDeclare(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 		if strings.ContainsAny(name, "[$`") {
 			evaluates(a, c, w)
 		}
-		if e := a.ExportEffect(name, word.Word{Text: val, Known: w.Known}, c.Sc); ok && e != "" {
+		if e := walk.ExportEffect(a, name, word.Word{Text: val, Known: w.Known}, c.Sc); ok && e != "" {
 			a.Found.Poison(e)
 		}
 	}

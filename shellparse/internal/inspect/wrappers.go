@@ -210,7 +210,7 @@ func assignments(a *walk.Walker, c *walk.Call, at int) (int, []script.Assignment
 		}
 		v := word.Word{Text: val, Known: w.Known}
 		env = append(env, script.Assignment{Name: name, Value: script.Word{Value: val, Known: w.Known}})
-		if e := a.ExportEffect(name, v, c.Sc); e != "" {
+		if e := walk.ExportEffect(a, name, v, c.Sc); e != "" {
 			c.Effect(e)
 		}
 	}

@@ -101,7 +101,7 @@ func (d *declaration) exports(name string) {
 	}
 	d.a.Shell.Exports(name)
 	for _, value := range d.a.Shell.Given[name] {
-		if e := d.a.ExportEffect(name, word.Lit(value), d.c.Sc); e != "" {
+		if e := ExportEffect(d.a, name, word.Lit(value), d.c.Sc); e != "" {
 			d.a.Found.Poison(e)
 		}
 	}
@@ -113,7 +113,7 @@ func (d *declaration) operand(s string) {
 	if strings.ContainsAny(name, "[$`") || ok && strings.Contains(d.flags, "i") && !word.IsNumber(val) {
 		d.a.Found.Problem("dynamic", "An operand of "+d.name+" is evaluated, which can run code: "+findings.Quote(s)+".")
 	}
-	if e := d.a.ExportEffect(name, word.Lit(val), d.c.Sc); ok && e != "" {
+	if e := ExportEffect(d.a, name, word.Lit(val), d.c.Sc); ok && e != "" {
 		d.a.Found.Poison(e)
 	}
 }

@@ -79,8 +79,11 @@ func rawText(ce *syntax.CallExpr, rds []*syntax.Redirect, sc *word.Scope) string
 
 // ExportEffect is what setting a variable that programs see can do: it names another machine, or a folder elsewhere that
 // code comes from. It is "" for nothing.
-func (a *Walker) ExportEffect(name string, v word.Word, sc *word.Scope) string {
-	effect := a.Words.ExportEffect(name, v)
+func ExportEffect(a *Walker, name string, v word.Word, sc *word.Scope) string {
+	effect := a.Words.EnvEffect(name, v)
+	if effect == "" {
+		effect = a.Words.Tables.EnvLeads(name, script.Word{Value: v.Text, Known: v.Known})
+	}
 	if effect == "" && v.Known && a.Words.Tables.EnvFinds(name) {
 		for path := range strings.SplitSeq(v.Text, ":") {
 			if word.HasPrefix(path, "/", "~", "..") && a.Outside(word.JoinDirs(sc.Dirs, path)) {
@@ -133,7 +136,7 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 	}
 	effect := a.Words.EnvEffect(name, v)
 	if prefix || a.Shell.Exported[name] {
-		effect = a.ExportEffect(name, v, sc)
+		effect = ExportEffect(a, name, v, sc)
 	}
 	if effect != "" && prefix && as.Array == nil && !as.Append && v.Known && v.Text != "" && a.Words.Tables.EnvWrites(name) {
 		a.Writes(c, v)

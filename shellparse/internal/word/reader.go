@@ -116,14 +116,6 @@ func (a *Reader) EnvEffect(name string, v Word) string {
 	return a.Tables.EnvEffect(name, script.Word{Value: v.Text, Known: v.Known})
 }
 
-// ExportEffect is EnvEffect for a variable that programs get to see.
-func (a *Reader) ExportEffect(name string, v Word) string {
-	if e := a.EnvEffect(name, v); e != "" {
-		return e
-	}
-	return a.Tables.EnvLeads(name, script.Word{Value: v.Text, Known: v.Known})
-}
-
 // Sets notes that a variable is set for all that follows.
 func (a *Reader) Sets(name string, v Word) {
 	if e := a.EnvEffect(name, v); e != "" {
