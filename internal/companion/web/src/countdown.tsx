@@ -4,9 +4,10 @@ import { useEffect, useState } from "preact/hooks";
 const watching = new Set<(now: number) => void>();
 let clockTimer = 0;
 
-// useNow renders again every second.
+// useNow is the time, and renders again every second. It is never older than the rendering: what begins between two
+// ticks does not seem to last a second longer.
 export function useNow(): number {
-  const [now, setNow] = useState(Date.now());
+  const [, setNow] = useState(0);
   useEffect(() => {
     watching.add(setNow);
     if (watching.size === 1) {
@@ -20,7 +21,13 @@ export function useNow(): number {
       if (watching.size === 0) clearInterval(clockTimer);
     };
   }, []);
-  return now;
+  return Date.now();
+}
+
+// minutes writes milliseconds as minutes and seconds, a part of a second as a whole one.
+export function minutes(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
 // Countdown shows how long a person has until the call is denied.
@@ -28,11 +35,10 @@ export function Countdown({ created, expires, bar = false }: { created: string; 
   const now = useNow();
   const end = Date.parse(expires);
   const left = Math.max(0, Math.ceil((end - now) / 1000));
-  const time = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
   return (
     <span class={`countdown ${left <= 20 ? "soon" : ""}`}>
       <span role="timer" aria-label={`${left} seconds left`}>
-        {time}
+        {minutes(end - now)}
       </span>
       {bar && (
         <>

@@ -1,4 +1,4 @@
-import { useNow } from "./countdown";
+import { minutes, useNow } from "./countdown";
 import { useLoaded } from "./load";
 import { Mono } from "./parts";
 import type { Store } from "./store";
@@ -33,7 +33,7 @@ export function Running({ of, mayAnswer }: { of: RunningGrants; mayAnswer: boole
     <section class="banner running" aria-label="Allowed temporarily">
       {running.map((g) => (
         <p key={g.id}>
-          <Mono of={g.pattern} /> runs in session <Text of={g.sessionId ?? ""} code /> for <span role="timer">{left(Date.parse(g.expires ?? "") - now)}</span>{" "}
+          <Mono of={g.pattern} /> runs in session <Text of={g.sessionId ?? ""} code /> for <span role="timer">{minutes(Date.parse(g.expires ?? "") - now)}</span>{" "}
           {mayAnswer && (
             <button type="button" class="quiet" onClick={() => of.end(g)}>
               End it {g === running.at(-1) && <kbd aria-hidden="true">u</kbd>}
@@ -43,9 +43,4 @@ export function Running({ of, mayAnswer }: { of: RunningGrants; mayAnswer: boole
       ))}
     </section>
   );
-}
-
-function left(ms: number): string {
-  const seconds = Math.max(0, Math.ceil(ms / 1000));
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
