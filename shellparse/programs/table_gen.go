@@ -1108,7 +1108,15 @@ var options162 = Options{List: []Option{
 
 var wrapper163 = Wrapper{Options: &options162, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts164 = []Act{
+var options164 = Options{List: []Option{
+	{"--app", "--app", 1, 120}, {"--build", "--build", 1, 120}, {"--ca-bundle-path", "--ca-bundle-path", 1, 114}, {"--context", "--context", 1, 0}, {"--exclusively", "--exclusively", 0, 0}, {"--json", "--json", 0, 0}, {"--no-color", "--no-color", 0, 0}, {"--output", "--output", 1, 116},
+	{"--plugin", "--plugin", 1, 120}, {"--profile", "--profile", 1, 0}, {"--proxy", "--proxy", 1, 33}, {"--quiet", "--quiet", 0, 0}, {"--role-arn", "--role-arn", 1, 33}, {"--strict", "--strict", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-a", "--app", 1, 120},
+	{"-c", "--context", 1, 0}, {"-e", "-e", 0, 0}, {"-j", "-j", 0, 0}, {"-o", "--output", 1, 116}, {"-p", "--plugin", 1, 120}, {"-q", "--quiet", 0, 0}, {"-r", "--role-arn", 1, 33}, {"-v", "--verbose", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row165 = Row{Options: &options164, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var acts166 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -1118,44 +1126,46 @@ var acts164 = []Act{
 	{Operands: []string{"bootstrap"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options165 = Options{List: []Option{
+var row167 = Row{Options: &options164, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options168 = Options{List: []Option{
 	{"--args", "--args", 0, 0}, {"-batch", "-batch", 0, 0}, {"-n", "-n", 0, 0}, {"-nx", "-nx", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper166 = Wrapper{Options: &options165, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
+var wrapper169 = Wrapper{Options: &options168, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
 
-var acts167 = []Act{
+var acts170 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "changes users or their rights"},
 }
 
-var options168 = Options{List: []Option{
+var options171 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--pristine", "--pristine", 0, 0}, {"--retries", "--retries", 1, 0}, {"--strict", "--strict", 0, 0}, {"--strict-value", "--strict-value", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-b", "--backend", 1, 0}, {"-r", "--retries", 1, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper169 = Wrapper{Options: &options168, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper172 = Wrapper{Options: &options171, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options170 = Options{List: []Option{
+var options173 = Options{List: []Option{
 	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row171 = Row{Options: &options170, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row174 = Row{Options: &options173, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options172 = Options{List: []Option{
+var options175 = Options{List: []Option{
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row173 = Row{Options: &options172, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row176 = Row{Options: &options175, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options174 = Options{List: []Option{
+var options177 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 0}, {"--external-checks-dir", "--external-checks-dir", 1, 120}, {"--external-checks-git", "--external-checks-git", 1, 120}, {"--file", "--file", 1, 0}, {"--output-file-path", "--output-file-path", 1, 116}, {"-d", "--directory", 1, 0}, {"-f", "--file", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row175 = Row{Options: &options174, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row178 = Row{Options: &options177, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse176 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse179 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts177 = []Act{
+var acts180 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1198,20 +1208,20 @@ var acts177 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options178 = Options{List: []Option{
+var options181 = Options{List: []Option{
 	{"--adjust", "--adjust", 1, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--adjust", 1, 0}, {"-p", "--pid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper179 = Wrapper{Options: &options178, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper182 = Wrapper{Options: &options181, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options180 = Options{List: []Option{
+var options183 = Options{List: []Option{
 	{"--groups", "--groups", 1, 0}, {"--help", "--help", 0, 0}, {"--skip-chdir", "--skip-chdir", 0, 0}, {"--userspec", "--userspec", 1, 0}, {"--version", "--version", 0, 0}, {"-G", "-G", 1, 0}, {"-g", "-g", 1, 0}, {"-n", "-n", 0, 0},
 	{"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper181 = Wrapper{Options: &options180, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper184 = Wrapper{Options: &options183, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options182 = Options{List: []Option{
+var options185 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--batch", "--batch", 0, 0}, {"--deadline", "--deadline", 0, 0}, {"--ext", "--ext", 0, 0}, {"--fifo", "--fifo", 0, 0}, {"--help", "--help", 0, 0}, {"--idle", "--idle", 0, 0}, {"--max", "--max", 0, 0},
 	{"--other", "--other", 0, 0}, {"--pid", "--pid", 0, 0}, {"--reset-on-fork", "--reset-on-fork", 0, 0}, {"--rr", "--rr", 0, 0}, {"--sched-deadline", "--sched-deadline", 1, 0}, {"--sched-period", "--sched-period", 1, 0}, {"--sched-runtime", "--sched-runtime", 1, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"-D", "--sched-deadline", 1, 0}, {"-P", "--sched-period", 1, 0}, {"-R", "--reset-on-fork", 0, 0}, {"-T", "--sched-runtime", 1, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-b", "--batch", 0, 0},
@@ -1219,9 +1229,9 @@ var options182 = Options{List: []Option{
 	{"-r", "--rr", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper183 = Wrapper{Options: &options182, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper186 = Wrapper{Options: &options185, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts184 = []Act{
+var acts187 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
@@ -1248,146 +1258,146 @@ var acts184 = []Act{
 	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 }
 
-var options185 = Options{List: []Option{
+var options188 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0}, {"-o", "-o", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row186 = Row{Options: &options185, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row189 = Row{Options: &options188, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options187 = Options{List: []Option{
+var options190 = Options{List: []Option{
 	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 111}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "--style", 1, 111},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row188 = Row{Options: &options187, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row191 = Row{Options: &options190, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options189 = Options{List: []Option{
+var options192 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 114}, {"--export-fixes", "--export-fixes", 1, 119}, {"--load", "--load", 1, 120}, {"-checks", "-checks", 1, 0}, {"-fix", "-fix", 0, 109}, {"-fix-errors", "-fix-errors", 0, 109}, {"-load", "--load", 1, 120}, {"-p", "-p", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row190 = Row{Options: &options189, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row193 = Row{Options: &options192, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts191 = []Act{
+var acts194 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*truncate*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options192 = Options{List: []Option{
+var options195 = Options{List: []Option{
 	{"--database", "--database", 1, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--input-format", "--input-format", 1, 0}, {"--multiline", "--multiline", 0, 0}, {"--multiquery", "--multiquery", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--password", "--password", 1, 0}, {"--port", "--port", 1, 0}, {"--queries-file", "--queries-file", 1, 120}, {"--query", "--query", 1, 99}, {"--secure", "--secure", 0, 0}, {"--time", "--time", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0},
 	{"-d", "--database", 1, 0}, {"-f", "--format", 1, 0}, {"-h", "--host", 1, 0}, {"-m", "--multiline", 0, 0}, {"-n", "--multiquery", 0, 0}, {"-q", "--query", 1, 99}, {"-s", "--secure", 0, 0}, {"-t", "--time", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row193 = Row{Options: &options192, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row196 = Row{Options: &options195, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options194 = Options{List: []Option{
+var options197 = Options{List: []Option{
 	{"--categorized", "--categorized", 1, 119}, {"--config", "--config", 1, 120}, {"--counted", "--counted", 1, 119}, {"--diff-alignment", "--diff-alignment", 1, 119}, {"--exclude-list-file", "--exclude-list-file", 1, 114}, {"--extract-with", "--extract-with", 1, 120}, {"--force-lang-def", "--force-lang-def", 1, 114}, {"--found", "--found", 1, 119},
 	{"--ignored", "--ignored", 1, 119}, {"--list-file", "--list-file", 1, 108}, {"--out", "--out", 1, 119}, {"--read-lang-def", "--force-lang-def", 1, 114}, {"--report-file", "--out", 1, 119}, {"--sql", "--sql", 1, 119}, {"--strip-code", "--strip-code", 0, 33}, {"--strip-comments", "--strip-comments", 0, 33},
 	{"--vcs", "--vcs", 1, 120}, {"--write-lang-def", "--write-lang-def", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row195 = Row{Options: &options194, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row198 = Row{Options: &options197, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options196 = Options{List: []Option{
+var options199 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--config", "--config", 1, 0}, {"--debugger", "--debugger", 0, 33}, {"--graphviz", "--graphviz", 1, 119}, {"--install", "--install", 1, 33}, {"--install-prefix", "--install-prefix", 1, 116}, {"--open", "--open", 1, 120}, {"--parallel", "--parallel", 2, 0},
 	{"--prefix", "--prefix", 1, 116}, {"--preset", "--preset", 1, 0}, {"--profiling-output", "--profiling-output", 1, 119}, {"--target", "-t", 1, 0}, {"--toolchain", "--toolchain", 1, 120}, {"--trace-redirect", "--trace-redirect", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 116},
 	{"-C", "-C", 1, 120}, {"-D", "-D", 1, 118}, {"-E", "-E", 1, 120}, {"-G", "-G", 1, 0}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 111}, {"-T", "-T", 1, 120}, {"-j", "--parallel", 2, 0},
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row197 = Row{Options: &options196, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row200 = Row{Options: &options199, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse198 = []Worse{{When: []string{"-E", "-P", "--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse201 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options199 = Options{List: []Option{
+var options202 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--ignore-initial", "--ignore-initial", 1, 0}, {"-i", "--ignore-initial", 1, 0}, {"-n", "--bytes", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row200 = Row{Options: &options199, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row203 = Row{Options: &options202, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row201 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
+var row204 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
 
-var row202 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row205 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options203 = Options{List: []Option{
+var options206 = Options{List: []Option{
 	{"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--diff-program", "--diff-program", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--from-file", "--from-file", 1, 114}, {"--horizon-lines", "--horizon-lines", 1, 0}, {"--ifdef", "--ifdef", 1, 0},
 	{"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 119}, {"--paginate", "--paginate", 0, 120}, {"--palette", "--palette", 1, 0}, {"--show-function-line", "--show-function-line", 1, 0}, {"--starting-file", "--starting-file", 1, 0}, {"--tabsize", "--tabsize", 1, 0},
 	{"--to-file", "--to-file", 1, 114}, {"--unified", "--unified", 1, 0}, {"--width", "--width", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--ifdef", 1, 0}, {"-F", "--show-function-line", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-L", "-L", 1, 0},
 	{"-S", "--starting-file", 1, 0}, {"-U", "--unified", 1, 0}, {"-W", "--width", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-l", "--paginate", 0, 120}, {"-o", "--output", 1, 119}, {"-x", "--exclude", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row204 = Row{Options: &options203, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row207 = Row{Options: &options206, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options205 = Options{List: []Option{
+var options208 = Options{List: []Option{
 	{"--output-separator", "--output-separator", 1, 0}, {"--output-width", "--output-width", 1, 0}, {"--separator", "--separator", 1, 0}, {"--table-columns", "--table-columns", 1, 0}, {"--table-hide", "--table-hide", 1, 0}, {"--table-noextreme", "--table-noextreme", 1, 0}, {"--table-right", "--table-right", 1, 0}, {"--table-truncate", "--table-truncate", 1, 0},
 	{"--table-wrap", "--table-wrap", 1, 0}, {"-E", "--table-noextreme", 1, 0}, {"-H", "--table-hide", 1, 0}, {"-N", "--table-columns", 1, 0}, {"-R", "--table-right", 1, 0}, {"-T", "--table-truncate", 1, 0}, {"-W", "--table-wrap", 1, 0}, {"-c", "--output-width", 1, 0},
 	{"-o", "--output-separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row206 = Row{Options: &options205, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row209 = Row{Options: &options208, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options207 = Options{List: []Option{
+var options210 = Options{List: []Option{
 	{"--output-delimiter", "--output-delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row208 = Row{Options: &options207, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row211 = Row{Options: &options210, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options209 = Options{List: []Option{
+var options212 = Options{List: []Option{
 	{"--hardlink-dupes", "--hardlink-dupes", 0, 0}, {"--invalidation-mode", "--invalidation-mode", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 1, 108}, {"-j", "-j", 1, 0},
 	{"-l", "-l", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row210 = Row{Options: &options209, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row213 = Row{Options: &options212, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse211 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse214 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options212 = Options{List: []Option{
+var options215 = Options{List: []Option{
 	{"-b", "-b", 1, 0}, {"-c", "-c", 0, 112}, {"-d", "-d", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row213 = Row{Options: &options212, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row216 = Row{Options: &options215, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options214 = Options{List: []Option{
+var options217 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row215 = Row{Options: &options214, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row218 = Row{Options: &options217, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row216 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
+var row219 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
 
-var options217 = Options{List: []Option{
+var options220 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row218 = Row{Options: &options217, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row221 = Row{Options: &options220, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options219 = Options{List: []Option{
+var options222 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
 	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row220 = Row{Options: &options219, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row223 = Row{Options: &options222, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options221 = Options{List: []Option{
+var options224 = Options{List: []Option{
 	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
 	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper222 = Wrapper{Options: &options221, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper225 = Wrapper{Options: &options224, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options223 = Options{List: []Option{
+var options226 = Options{List: []Option{
 	{"--eval", "--eval", 1, 120}, {"-a", "-a", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-f", "-f", 1, 120}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-p", "-p", 1, 0},
 	{"-q", "-q", 1, 0}, {"-u", "-u", 1, 0}, {"-x", "-x", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row224 = Row{Options: &options223, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row227 = Row{Options: &options226, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts225 = []Act{
+var acts228 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
@@ -1403,32 +1413,32 @@ var acts225 = []Act{
 	{Operands: []string{"acl", "*", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 }
 
-var options226 = Options{List: []Option{
+var options229 = Options{List: []Option{
 	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--directory", "--directory", 1, 116}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0},
 	{"-d", "--directory", 1, 116}, {"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row227 = Row{Options: &options226, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row230 = Row{Options: &options229, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options228 = Options{List: []Option{
+var options231 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--context", "--context", 2, 0}, {"--no-preserve", "--no-preserve", 1, 0}, {"--preserve", "--preserve", 2, 0}, {"--reflink", "--reflink", 2, 0}, {"--sparse", "--sparse", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116},
 	{"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row229 = Row{Options: &options228, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row232 = Row{Options: &options231, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive230 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
+var archive233 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
 
-var options231 = Options{List: []Option{
+var options234 = Options{List: []Option{
 	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--file-list", "--file-list", 1, 108}, {"--output-file", "--output-file", 1, 119}, {"--plist-output", "--plist-output", 1, 116},
 	{"--project", "--project", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row232 = Row{Options: &options231, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row235 = Row{Options: &options234, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse233 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse236 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts234 = []Act{
+var acts237 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -1436,39 +1446,39 @@ var acts234 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 }
 
-var worse235 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse238 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts236 = []Act{
+var acts239 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "replaces or deletes jobs"},
 	{Operands: nil, Options: nil, Without: []string{"-l", "-e", "-V"}, Why: "replaces or deletes jobs"},
 }
 
-var wrapper237 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper240 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options238 = Options{List: []Option{
+var options241 = Options{List: []Option{
 	{"--additional-suffix", "--additional-suffix", 1, 0}, {"--bytes", "--bytes", 1, 0}, {"--filter", "--filter", 1, 120}, {"--lines", "--lines", 1, 0}, {"--number", "--number", 1, 0}, {"--numeric-suffixes", "--numeric-suffixes", 2, 0}, {"--prefix", "--prefix", 1, 119}, {"--separator", "--separator", 1, 0},
 	{"--suffix-length", "--suffix-length", 1, 0}, {"-C", "-C", 1, 0}, {"-a", "--suffix-length", 1, 0}, {"-b", "--bytes", 1, 0}, {"-d", "-d", 0, 0}, {"-f", "--prefix", 1, 119}, {"-l", "--lines", 1, 0}, {"-n", "--number", 1, 0},
 	{"-t", "--separator", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row239 = Row{Options: &options238, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
+var row242 = Row{Options: &options241, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
 
-var options240 = Options{List: []Option{
+var options243 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--freq-count", "--freq-count", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
 	{"--not-columns", "--not-columns", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"-C", "--not-columns", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0},
 	{"-q", "--quotechar", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row241 = Row{Options: &options240, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row244 = Row{Options: &options243, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options242 = Options{List: []Option{
+var options245 = Options{List: []Option{
 	{"--_xformat", "--_xformat", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--languages", "--languages", 1, 0}, {"--map-c", "--map-c", 1, 0}, {"--options", "--options", 1, 120}, {"-L", "-L", 1, 108}, {"-R", "-R", 0, 0}, {"-f", "-o", 1, 119},
 	{"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row243 = Row{Options: &options242, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row246 = Row{Options: &options245, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options244 = Options{List: []Option{
+var options247 = Options{List: []Option{
 	{"--add-notes", "--add-notes", 1, 33}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-config", "--build-config", 1, 0}, {"--dashboard", "--dashboard", 1, 33}, {"--exclude-regex", "--exclude-regex", 1, 0}, {"--extra-submit", "--extra-submit", 1, 33}, {"--label-exclude", "--label-exclude", 1, 0}, {"--label-regex", "--label-regex", 1, 0},
 	{"--output-junit", "--output-junit", 1, 119}, {"--output-log", "--output-log", 1, 119}, {"--parallel", "--parallel", 2, 0}, {"--preset", "--preset", 1, 0}, {"--repeat", "--repeat", 1, 0}, {"--resource-spec-file", "--resource-spec-file", 1, 114}, {"--schedule-random", "--schedule-random", 0, 0}, {"--script", "--script", 1, 120},
 	{"--script-new-process", "--script-new-process", 1, 120}, {"--show-only", "--show-only", 2, 0}, {"--test-action", "--test-action", 1, 33}, {"--test-dir", "--test-dir", 1, 111}, {"--test-model", "--test-model", 1, 33}, {"--tests-information", "--tests-information", 1, 0}, {"--tests-regex", "--tests-regex", 1, 0}, {"--timeout", "--timeout", 1, 0},
@@ -1477,15 +1487,15 @@ var options244 = Options{List: []Option{
 	{"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-j", "--parallel", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row245 = Row{Options: &options244, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row248 = Row{Options: &options247, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts246 = []Act{
+var acts249 = []Act{
 	{Operands: nil, Options: []string{"--deleteIndex*"}, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 }
 
-var options247 = Options{List: []Option{
+var options250 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
@@ -1505,11 +1515,11 @@ var options247 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-t", "--telnet-option", 1, 33}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--write-out", 1, 117}, {"-x", "--proxy", 1, 33}, {"-y", "-y", 1, 0}, {"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row248 = Row{Options: &options247, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row251 = Row{Options: &options250, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse249 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse252 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts250 = []Act{
+var acts253 = []Act{
 	{Operands: nil, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"--request=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"-T"}, Without: nil, Why: "deletes, uploads or sends"},
@@ -1533,32 +1543,32 @@ var acts250 = []Act{
 	{Operands: []string{"*api.postmarkapp.com/email*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
 }
 
-var keeps251 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
+var keeps254 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
 
-var options252 = Options{List: []Option{
+var options255 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--characters", "--characters", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--fields", "--fields", 1, 0}, {"--output-delimiter", "--output-delimiter", 1, 0}, {"-b", "--bytes", 1, 0}, {"-c", "--characters", 1, 0}, {"-d", "--delimiter", 1, 0},
 	{"-f", "--fields", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row253 = Row{Options: &options252, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row256 = Row{Options: &options255, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options254 = Options{List: []Option{
+var options257 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--env", "--env", 1, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--key", "--key", 1, 33},
 	{"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--record", "--record", 0, 33}, {"--reporter", "--reporter", 1, 102}, {"--spec", "--spec", 1, 111}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-P", "--project", 1, 111}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-e", "--env", 1, 0}, {"-g", "--grep", 1, 0}, {"-k", "--key", 1, 33}, {"-s", "--spec", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row255 = Row{Options: &options254, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row258 = Row{Options: &options257, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options256 = Options{List: []Option{
+var options259 = Options{List: []Option{
 	{"--command", "--command", 1, 120}, {"--debug", "--debug", 0, 0}, {"--interactive", "--interactive", 0, 0}, {"--mod", "--mod", 1, 33}, {"--progress", "--progress", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--web", "--web", 0, 0}, {"-c", "--command", 1, 120}, {"-d", "--debug", 0, 0}, {"-i", "--interactive", 0, 0}, {"-m", "--mod", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 	{"-w", "--web", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row257 = Row{Options: &options256, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row260 = Row{Options: &options259, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options258 = Options{List: []Option{
+var options261 = Options{List: []Option{
 	{"--apply", "--apply", 0, 0}, {"--cache", "--cache", 1, 111}, {"--code", "--code", 1, 0}, {"--color", "--color", 0, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--configuration", "--configuration", 1, 120}, {"--coverage", "--coverage", 1, 116}, {"--coverage-path", "--coverage-path", 1, 119},
 	{"--define", "-D", 1, 0}, {"--define-from-file", "--define-from-file", 1, 114}, {"--dry-run", "--dry-run", 0, 0}, {"--enable-asserts", "--enable-asserts", 0, 0}, {"--enable-vm-service", "--enable-vm-service", 2, 33}, {"--exclude-tags", "--exclude-tags", 1, 0}, {"--fatal-infos", "--fatal-infos", 0, 0}, {"--fatal-warnings", "--fatal-warnings", 0, 0},
 	{"--file-reporter", "--file-reporter", 1, 87}, {"--line-length", "--line-length", 1, 0}, {"--name", "--name", 1, 0}, {"--observe", "--observe", 2, 33}, {"--output", "--output", 1, 111}, {"--packages", "--packages", 1, 120}, {"--pause-after-load", "--pause-after-load", 0, 33}, {"--plain-name", "--plain-name", 1, 0},
@@ -1568,50 +1578,50 @@ var options258 = Options{List: []Option{
 	{"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row259 = Row{Options: &options258, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row262 = Row{Options: &options261, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options260 = Options{List: []Option{
+var options263 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--file", "--file", 1, 114}, {"--reference", "--reference", 1, 114}, {"--set", "--set", 1, 33}, {"-I", "-I", 2, 0}, {"-R", "-R", 0, 0}, {"-d", "--date", 1, 0}, {"-f", "--file", 1, 114},
 	{"-j", "-j", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--set", 1, 33}, {"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row261 = Row{Options: &options260, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row264 = Row{Options: &options263, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse262 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse265 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts263 = []Act{
+var acts266 = []Act{
 	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
 }
 
-var options264 = Options{List: []Option{
+var options267 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper265 = Wrapper{Options: &options264, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper268 = Wrapper{Options: &options267, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts266 = []Act{
+var acts269 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
 }
 
-var options267 = Options{List: []Option{
+var options270 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row268 = Row{Options: &options267, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row271 = Row{Options: &options270, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options269 = Options{List: []Option{
+var options272 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row270 = Row{Options: &options269, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row273 = Row{Options: &options272, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options271 = Options{List: []Option{
+var options274 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
 	{"--allow-write", "--allow-write", 2, 33}, {"--cert", "--cert", 1, 111}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 2, 116}, {"--env-file", "--env-file", 2, 114}, {"--import-map", "--import-map", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33},
 	{"--inspect-wait", "--inspect-wait", 2, 33}, {"--junit-path", "--junit-path", 1, 119}, {"--lock", "--lock", 1, 119}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0}, {"--node-modules-dir", "--node-modules-dir", 2, 0}, {"--permission-set", "--permission-set", 2, 33}, {"--preload", "--preload", 1, 120},
@@ -1619,42 +1629,42 @@ var options271 = Options{List: []Option{
 	{"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row272 = Row{Options: &options271, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row275 = Row{Options: &options274, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options273 = Options{List: []Option{
+var options276 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language274 = Language{Options: &options273, Python: false}
+var language277 = Language{Options: &options276, Python: false}
 
-var options275 = Options{List: []Option{
+var options278 = Options{List: []Option{
 	{"--all-projects", "--all-projects", 0, 0}, {"--config", "--config", 1, 111}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--environment", "--environment", 1, 0}, {"--list", "--list", 0, 0}, {"--pure", "--pure", 0, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--recompute", "--recompute", 2, 0}, {"-c", "--config", 1, 111}, {"-e", "--env", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper276 = Wrapper{Options: &options275, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper279 = Wrapper{Options: &options278, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options277 = Options{List: []Option{
+var options280 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row278 = Row{Options: &options277, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row281 = Row{Options: &options280, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options279 = Options{List: []Option{
+var options282 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row280 = Row{Options: &options279, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row283 = Row{Options: &options282, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options281 = Options{List: []Option{
+var options284 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row282 = Row{Options: &options281, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row285 = Row{Options: &options284, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts283 = []Act{
+var acts286 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
@@ -1681,16 +1691,16 @@ var acts283 = []Act{
 	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 }
 
-var wrapper284 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper287 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options285 = Options{List: []Option{
+var options288 = Options{List: []Option{
 	{"--additional-flags", "--additional-flags", 1, 33}, {"--exec", "--exec", 0, 0}, {"--name", "--name", 1, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--no-workdir", "--no-workdir", 0, 0}, {"--root", "--root", 0, 0}, {"-T", "--no-tty", 0, 0}, {"-a", "--additional-flags", 1, 33},
 	{"-e", "--exec", 0, 0}, {"-n", "--name", 1, 0}, {"-nw", "--no-workdir", 0, 0}, {"-r", "--root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper286 = Wrapper{Options: &options285, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper289 = Wrapper{Options: &options288, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts287 = []Act{
+var acts290 = []Act{
 	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
@@ -1710,151 +1720,151 @@ var acts287 = []Act{
 	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 }
 
-var options288 = Options{List: []Option{
+var options291 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row289 = Row{Options: &options288, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row292 = Row{Options: &options291, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options290 = Options{List: []Option{
+var options293 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116}, {"--install-types", "--install-types", 0, 33},
 	{"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--shadow-file", 1, 33}, {"--strict", "--strict", 0, 0},
 	{"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row291 = Row{Options: &options290, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row294 = Row{Options: &options293, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options292 = Options{List: []Option{
+var options295 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper293 = Wrapper{Options: &options292, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper296 = Wrapper{Options: &options295, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options294 = Options{List: []Option{
+var options297 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row295 = Row{Options: &options294, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row298 = Row{Options: &options297, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options296 = Options{List: []Option{
+var options299 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row297 = Row{Options: &options296, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row300 = Row{Options: &options299, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options298 = Options{List: []Option{
+var options301 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row299 = Row{Options: &options298, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row302 = Row{Options: &options301, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options300 = Options{List: []Option{
+var options303 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row301 = Row{Options: &options300, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row304 = Row{Options: &options303, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options302 = Options{List: []Option{
+var options305 = Options{List: []Option{
 	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
 	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row303 = Row{Options: &options302, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row306 = Row{Options: &options305, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options304 = Options{List: []Option{
+var options307 = Options{List: []Option{
 	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
 	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
 	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row305 = Row{Options: &options304, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row308 = Row{Options: &options307, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options306 = Options{List: []Option{
+var options309 = Options{List: []Option{
 	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
 	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row307 = Row{Options: &options306, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row310 = Row{Options: &options309, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options308 = Options{List: []Option{
+var options311 = Options{List: []Option{
 	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row309 = Row{Options: &options308, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row312 = Row{Options: &options311, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options310 = Options{List: []Option{
+var options313 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper311 = Wrapper{Options: &options310, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper314 = Wrapper{Options: &options313, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row312 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row315 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var worse313 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse316 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options314 = Options{List: []Option{
+var options317 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row315 = Row{Options: &options314, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row318 = Row{Options: &options317, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options316 = Options{List: []Option{
+var options319 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper317 = Wrapper{Options: &options316, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper320 = Wrapper{Options: &options319, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options318 = Options{List: []Option{
+var options321 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--config", "--config", 1, 0}, {"--fallback", "--fallback", 1, 119}, {"--mount", "--mount", 1, 119}, {"--mount-template", "--mount-template", 1, 114}, {"--name-transformer", "--name-transformer", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-fallback", "--no-fallback", 0, 0},
 	{"--only-secrets", "--only-secrets", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0}, {"--project", "--project", 1, 0}, {"--silent", "--silent", 0, 0}, {"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "--config", 1, 0}, {"-p", "--project", 1, 0},
 	{"-t", "--token", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper319 = Wrapper{Options: &options318, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper322 = Wrapper{Options: &options321, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options320 = Options{List: []Option{
+var options323 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row321 = Row{Options: &options320, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row324 = Row{Options: &options323, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options322 = Options{List: []Option{
+var options325 = Options{List: []Option{
 	{"--env-file", "--env-file", 1, 114}, {"--environments", "--environments", 1, 0}, {"--expand-envs", "--expand-envs", 0, 0}, {"--fallback", "--fallback", 0, 0}, {"--file", "--env-file", 1, 114}, {"--no-override", "--no-override", 0, 0}, {"--overload", "--override", 0, 0}, {"--override", "--override", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--rc-file", "--rc-file", 1, 120}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--environments", 1, 0}, {"-f", "--env-file", 1, 114}, {"-o", "--override", 0, 0},
 	{"-p", "-p", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--rc-file", 1, 120}, {"-v", "-v", 1, 0}, {"-x", "--expand-envs", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper323 = Wrapper{Options: &options322, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper326 = Wrapper{Options: &options325, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options324 = Options{List: []Option{
+var options327 = Options{List: []Option{
 	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper325 = Wrapper{Options: &options324, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper328 = Wrapper{Options: &options327, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options326 = Options{List: []Option{
+var options329 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
 	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper327 = Wrapper{Options: &options326, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper330 = Wrapper{Options: &options329, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options328 = Options{List: []Option{
+var options331 = Options{List: []Option{
 	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--artifacts-path", "--artifacts-path", 1, 116}, {"--configfile", "--configfile", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--environment", "--environment", 1, 118},
 	{"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 102}, {"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33},
 	{"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0}, {"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0},
@@ -1862,9 +1872,9 @@ var options328 = Options{List: []Option{
 	{"-l", "--logger", 1, 102}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row329 = Row{Options: &options328, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row332 = Row{Options: &options331, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts330 = []Act{
+var acts333 = []Act{
 	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
@@ -1875,17 +1885,17 @@ var acts330 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var worse331 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse334 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options332 = Options{List: []Option{
+var options335 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row333 = Row{Options: &options332, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row336 = Row{Options: &options335, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts334 = []Act{
+var acts337 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
@@ -1894,18 +1904,18 @@ var acts334 = []Act{
 	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
 }
 
-var acts335 = []Act{
+var acts338 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var acts336 = []Act{
+var acts339 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
 }
 
-var options337 = Options{List: []Option{
+var options340 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -1914,9 +1924,9 @@ var options337 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row338 = Row{Options: &options337, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row341 = Row{Options: &options340, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts339 = []Act{
+var acts342 = []Act{
 	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
@@ -1934,48 +1944,48 @@ var acts339 = []Act{
 	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
 }
 
-var acts340 = []Act{
+var acts343 = []Act{
 	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
 }
 
-var options341 = Options{List: []Option{
+var options344 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper342 = Wrapper{Options: &options341, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper345 = Wrapper{Options: &options344, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options343 = Options{List: []Option{
+var options346 = Options{List: []Option{
 	{"--list", "--list", 0, 0}, {"--no-require-passphrase", "--no-require-passphrase", 0, 0}, {"--noecho", "--noecho", 0, 0}, {"--require-passphrase", "--require-passphrase", 0, 0}, {"--set", "--set", 0, 33}, {"--unset", "--unset", 0, 33}, {"-P", "--no-require-passphrase", 0, 0}, {"-l", "--list", 0, 0},
 	{"-n", "--noecho", 0, 0}, {"-p", "--require-passphrase", 0, 0}, {"-s", "--set", 0, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper344 = Wrapper{Options: &options343, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper347 = Wrapper{Options: &options346, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var wrapper345 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
+var wrapper348 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
 
-var wrapper346 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper349 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options347 = Options{List: []Option{
+var options350 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row348 = Row{Options: &options347, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row351 = Row{Options: &options350, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options349 = Options{List: []Option{
+var options352 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--inspect-config", "--inspect-config", 0, 120},
 	{"--max-warnings", "--max-warnings", 1, 0}, {"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120},
 	{"--rule", "--rule", 1, 0}, {"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row350 = Row{Options: &options349, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row353 = Row{Options: &options352, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts351 = []Act{
+var acts354 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -1983,45 +1993,45 @@ var acts351 = []Act{
 	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options352 = Options{List: []Option{
+var options355 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row353 = Row{Options: &options352, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row356 = Row{Options: &options355, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options354 = Options{List: []Option{
+var options357 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper355 = Wrapper{Options: &options354, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper358 = Wrapper{Options: &options357, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options356 = Options{List: []Option{
+var options359 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row357 = Row{Options: &options356, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row360 = Row{Options: &options359, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options358 = Options{List: []Option{
+var options361 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language359 = Language{Options: &options358, Python: false}
+var language362 = Language{Options: &options361, Python: false}
 
-var options360 = Options{List: []Option{
+var options363 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row361 = Row{Options: &options360, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row364 = Row{Options: &options363, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse362 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse365 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts363 = []Act{
+var acts366 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var acts364 = []Act{
+var acts367 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -2043,11 +2053,11 @@ var acts364 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts365 = []Act{
+var acts368 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts366 = []Act{
+var acts369 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -2055,19 +2065,19 @@ var acts366 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts367 = []Act{
+var acts370 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var options368 = Options{List: []Option{
+var options371 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
 	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper369 = Wrapper{Options: &options368, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper372 = Wrapper{Options: &options371, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options370 = Options{List: []Option{
+var options373 = Options{List: []Option{
 	{"--android-licenses", "--android-licenses", 0, 33}, {"--concurrency", "--concurrency", 1, 0}, {"--coverage", "--coverage", 0, 0}, {"--coverage-path", "--coverage-path", 1, 119}, {"--dart-define", "--dart-define", 1, 0}, {"--dart-define-from-file", "--dart-define-from-file", 1, 114}, {"--device-id", "--device-id", 1, 0}, {"--enable-vmservice", "--enable-vmservice", 0, 33},
 	{"--exclude-tags", "--exclude-tags", 1, 0}, {"--file-reporter", "--file-reporter", 1, 111}, {"--flutter-root", "--flutter-root", 1, 33}, {"--frontend-server-starter-path", "--frontend-server-starter-path", 1, 120}, {"--local-engine", "--local-web-sdk", 1, 120}, {"--local-engine-host", "--local-web-sdk", 1, 120}, {"--local-engine-src-path", "--local-web-sdk", 1, 120}, {"--local-web-sdk", "--local-web-sdk", 1, 120},
 	{"--machine", "--machine", 0, 0}, {"--name", "--name", 1, 0}, {"--no-pub", "--no-pub", 0, 0}, {"--offline", "--offline", 0, 0}, {"--output", "--output", 1, 116}, {"--packages", "--packages", 1, 120}, {"--plain-name", "--plain-name", 1, 0}, {"--reporter", "--reporter", 1, 0},
@@ -2075,9 +2085,11 @@ var options370 = Options{List: []Option{
 	{"--write", "--write", 1, 119}, {"-d", "--device-id", 1, 0}, {"-j", "--concurrency", 1, 0}, {"-o", "--output", 1, 116}, {"-r", "--reporter", 1, 0}, {"-t", "--tags", 1, 0}, {"-v", "--verbose", 0, 0}, {"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row371 = Row{Options: &options370, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row374 = Row{Options: &options373, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts372 = []Act{
+var row375 = Row{Options: &options25, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var acts376 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2098,25 +2110,32 @@ var acts372 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var acts373 = []Act{
+var options377 = Options{List: []Option{
+	{"--app", "--app", 1, 0}, {"--config", "--config", 1, 111}, {"--instance", "--instance", 1, 0}, {"--json", "--json", 0, 0}, {"--no-tail", "--no-tail", 0, 0}, {"--region", "--region", 1, 0}, {"--watch", "--watch", 0, 0}, {"-a", "--app", 1, 0},
+	{"-c", "--config", 1, 111}, {"-i", "--instance", 1, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-tail", 0, 0}, {"-r", "--region", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row378 = Row{Options: &options377, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts379 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options374 = Options{List: []Option{
+var options380 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row375 = Row{Options: &options374, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row381 = Row{Options: &options380, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options376 = Options{List: []Option{
+var options382 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row377 = Row{Options: &options376, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row383 = Row{Options: &options382, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts378 = []Act{
+var acts384 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -2141,40 +2160,40 @@ var acts378 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options379 = Options{List: []Option{
+var options385 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row380 = Row{Options: &options379, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row386 = Row{Options: &options385, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row381 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row387 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options382 = Options{List: []Option{
+var options388 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row383 = Row{Options: &options382, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row389 = Row{Options: &options388, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options384 = Options{List: []Option{
+var options390 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 33}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 33},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row385 = Row{Options: &options384, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row391 = Row{Options: &options390, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse386 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse392 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options387 = Options{List: []Option{
+var options393 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts388 = []Act{
+var acts394 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -2183,15 +2202,15 @@ var acts388 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse389 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse395 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options390 = Options{List: []Option{
+var options396 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row391 = Row{Options: &options390, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row397 = Row{Options: &options396, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts392 = []Act{
+var acts398 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2223,37 +2242,37 @@ var acts392 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row393 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row399 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options394 = Options{List: []Option{
+var options400 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row395 = Row{Options: &options394, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse396 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse402 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options397 = Options{List: []Option{
+var options403 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row398 = Row{Options: &options397, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row404 = Row{Options: &options403, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse399 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse405 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options400 = Options{List: []Option{
+var options406 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row407 = Row{Options: &options406, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options402 = Options{List: []Option{
+var options408 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2261,9 +2280,9 @@ var options402 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row403 = Row{Options: &options402, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row409 = Row{Options: &options408, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options404 = Options{List: []Option{
+var options410 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -2278,58 +2297,58 @@ var options404 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row405 = Row{Options: &options404, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row411 = Row{Options: &options410, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts406 = []Act{
+var acts412 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options407 = Options{List: []Option{
+var options413 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row408 = Row{Options: &options407, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options409 = Options{List: []Option{
+var options415 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row410 = Row{Options: &options409, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row416 = Row{Options: &options415, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options411 = Options{List: []Option{
+var options417 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row412 = Row{Options: &options411, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row418 = Row{Options: &options417, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options413 = Options{List: []Option{
+var options419 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row420 = Row{Options: &options419, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse415 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse421 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options416 = Options{List: []Option{
+var options422 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row417 = Row{Options: &options416, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse418 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse424 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options419 = Options{List: []Option{
+var options425 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2337,56 +2356,56 @@ var options419 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row420 = Row{Options: &options419, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse421 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
-
-var options422 = Options{List: []Option{
-	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options424 = Options{List: []Option{
-	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row425 = Row{Options: &options424, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options426 = Options{List: []Option{
-	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row427 = Row{Options: &options426, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var worse427 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
 var options428 = Options{List: []Option{
-	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
-	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
+	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row429 = Row{Options: &options428, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options430 = Options{List: []Option{
+	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row431 = Row{Options: &options430, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options432 = Options{List: []Option{
+	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options434 = Options{List: []Option{
+	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
+	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row435 = Row{Options: &options434, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options436 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--ours", "--ours", 0, 33},
 	{"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33}, {"--track", "--track", 2, 0}, {"-B", "-B", 1, 33},
 	{"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0}, {"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row431 = Row{Options: &options430, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse432 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse438 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options433 = Options{List: []Option{
+var options439 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row434 = Row{Options: &options433, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row440 = Row{Options: &options439, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options435 = Options{List: []Option{
+var options441 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2398,26 +2417,26 @@ var options435 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row436 = Row{Options: &options435, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options437 = Options{List: []Option{
+var options443 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row438 = Row{Options: &options437, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row444 = Row{Options: &options443, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse439 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse445 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options440 = Options{List: []Option{
+var options446 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row441 = Row{Options: &options440, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row447 = Row{Options: &options446, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options442 = Options{List: []Option{
+var options448 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2425,9 +2444,9 @@ var options442 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row443 = Row{Options: &options442, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row449 = Row{Options: &options448, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options444 = Options{List: []Option{
+var options450 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2435,39 +2454,39 @@ var options444 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options446 = Options{List: []Option{
+var options452 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
 	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row447 = Row{Options: &options446, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row453 = Row{Options: &options452, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse448 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse454 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options449 = Options{List: []Option{
+var options455 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row450 = Row{Options: &options449, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row456 = Row{Options: &options455, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options451 = Options{List: []Option{
+var options457 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row458 = Row{Options: &options457, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse453 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse459 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options454 = Options{List: []Option{
+var options460 = Options{List: []Option{
 	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
 	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row455 = Row{Options: &options454, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row461 = Row{Options: &options460, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options456 = Options{List: []Option{
+var options462 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2481,201 +2500,201 @@ var options456 = Options{List: []Option{
 	{"-X", "-X", 2, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row463 = Row{Options: &options462, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options458 = Options{List: []Option{
+var options464 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row459 = Row{Options: &options458, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row465 = Row{Options: &options464, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse460 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse466 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options461 = Options{List: []Option{
+var options467 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row468 = Row{Options: &options467, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options463 = Options{List: []Option{
+var options469 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row470 = Row{Options: &options469, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options465 = Options{List: []Option{
+var options471 = Options{List: []Option{
 	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row466 = Row{Options: &options465, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options467 = Options{List: []Option{
+var options473 = Options{List: []Option{
 	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row468 = Row{Options: &options467, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options469 = Options{List: []Option{
+var options475 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
 	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row470 = Row{Options: &options469, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options471 = Options{List: []Option{
+var options477 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options473 = Options{List: []Option{
+var options479 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse475 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse481 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options476 = Options{List: []Option{
+var options482 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row477 = Row{Options: &options476, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row483 = Row{Options: &options482, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse478 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse484 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options479 = Options{List: []Option{
+var options485 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options481 = Options{List: []Option{
+var options487 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options483 = Options{List: []Option{
+var options489 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row484 = Row{Options: &options483, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row490 = Row{Options: &options489, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options485 = Options{List: []Option{
+var options491 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse487 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse493 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options488 = Options{List: []Option{
+var options494 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row489 = Row{Options: &options488, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row495 = Row{Options: &options494, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse490 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse496 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options491 = Options{List: []Option{
+var options497 = Options{List: []Option{
 	{"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "-a", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row498 = Row{Options: &options497, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options493 = Options{List: []Option{
+var options499 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row500 = Row{Options: &options499, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options495 = Options{List: []Option{
+var options501 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row496 = Row{Options: &options495, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options497 = Options{List: []Option{
+var options503 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row498 = Row{Options: &options497, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row504 = Row{Options: &options503, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse499 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse505 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse500 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse506 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options501 = Options{List: []Option{
+var options507 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var worse503 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
-
-var worse504 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
-
-var options505 = Options{List: []Option{
-	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
-	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options507 = Options{List: []Option{
-	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row508 = Row{Options: &options507, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options509 = Options{List: []Option{
-	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+var worse509 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var row510 = Row{Options: &options509, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var worse510 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
 var options511 = Options{List: []Option{
-	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
-	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
+	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
+	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options513 = Options{List: []Option{
+	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options515 = Options{List: []Option{
+	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row516 = Row{Options: &options515, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var options517 = Options{List: []Option{
+	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
+	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row518 = Row{Options: &options517, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options519 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row514 = Row{Options: &options513, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row520 = Row{Options: &options519, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options515 = Options{List: []Option{
+var options521 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row516 = Row{Options: &options515, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row522 = Row{Options: &options521, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options517 = Options{List: []Option{
+var options523 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2683,34 +2702,34 @@ var options517 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row518 = Row{Options: &options517, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row524 = Row{Options: &options523, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse519 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse525 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options520 = Options{List: []Option{
+var options526 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row521 = Row{Options: &options520, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row527 = Row{Options: &options526, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options522 = Options{List: []Option{
+var options528 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row523 = Row{Options: &options522, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse524 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse530 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options525 = Options{List: []Option{
+var options531 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse527 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse533 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options528 = Options{List: []Option{
+var options534 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2724,17 +2743,17 @@ var options528 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row535 = Row{Options: &options534, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options530 = Options{List: []Option{
+var options536 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row531 = Row{Options: &options530, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row537 = Row{Options: &options536, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row532 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row538 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options533 = Options{List: []Option{
+var options539 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0},
@@ -2743,9 +2762,9 @@ var options533 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row534 = Row{Options: &options533, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options535 = Options{List: []Option{
+var options541 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2753,79 +2772,79 @@ var options535 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row542 = Row{Options: &options541, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse537 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse543 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row538 = Row{Options: &options528, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row544 = Row{Options: &options534, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options539 = Options{List: []Option{
+var options545 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row540 = Row{Options: &options539, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
-
-var options541 = Options{List: []Option{
-	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
-var row542 = Row{Options: &options541, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
-
-var options543 = Options{List: []Option{
-	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row544 = Row{Options: &options543, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
-
-var options545 = Options{List: []Option{
-	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
-	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row546 = Row{Options: &options545, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
 var options547 = Options{List: []Option{
-	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
-	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
+	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
 var row548 = Row{Options: &options547, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse549 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var options549 = Options{List: []Option{
+	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options550 = Options{List: []Option{
+var row550 = Row{Options: &options549, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var options551 = Options{List: []Option{
+	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
+	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row552 = Row{Options: &options551, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+
+var options553 = Options{List: []Option{
+	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
+	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row554 = Row{Options: &options553, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var worse555 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var options556 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 111}, {"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119},
 	{"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119},
 	{"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row551 = Row{Options: &options550, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row557 = Row{Options: &options556, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper552 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper558 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options553 = Options{List: []Option{
+var options559 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row560 = Row{Options: &options559, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options555 = Options{List: []Option{
+var options561 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row562 = Row{Options: &options561, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options557 = Options{List: []Option{
+var options563 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row558 = Row{Options: &options557, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row564 = Row{Options: &options563, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts559 = []Act{
+var acts565 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -2848,25 +2867,25 @@ var acts559 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options560 = Options{List: []Option{
+var options566 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row561 = Row{Options: &options560, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row567 = Row{Options: &options566, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options562 = Options{List: []Option{
+var options568 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row563 = Row{Options: &options562, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row569 = Row{Options: &options568, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts564 = []Act{
+var acts570 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts565 = []Act{
+var acts571 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -2876,29 +2895,29 @@ var acts565 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options566 = Options{List: []Option{
+var options572 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row567 = Row{Options: &options566, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row573 = Row{Options: &options572, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options568 = Options{List: []Option{
+var options574 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper569 = Wrapper{Options: &options568, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper575 = Wrapper{Options: &options574, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options570 = Options{List: []Option{
+var options576 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--pass-credentials", "--pass-credentials", 0, 33}, {"--password", "--password", 1, 33}, {"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repo", "--repo", 1, 33}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"--username", "--username", 1, 33},
 	{"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row577 = Row{Options: &options576, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts572 = []Act{
+var acts578 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -2917,16 +2936,16 @@ var acts572 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row573 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row579 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options574 = Options{List: []Option{
+var options580 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row575 = Row{Options: &options574, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row581 = Row{Options: &options580, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts576 = []Act{
+var acts582 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2955,65 +2974,72 @@ var acts576 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options577 = Options{List: []Option{
+var options583 = Options{List: []Option{
+	{"--app", "--app", 1, 0}, {"--dyno-name", "--dyno-name", 1, 0}, {"--json", "--json", 0, 0}, {"--num", "--num", 1, 0}, {"--remote", "--remote", 1, 0}, {"--source", "--source", 1, 0}, {"--tail", "--tail", 0, 0}, {"-a", "--app", 1, 0},
+	{"-d", "--dyno-name", 1, 0}, {"-n", "--num", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--source", 1, 0}, {"-t", "--tail", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row584 = Row{Options: &options583, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options585 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper578 = Wrapper{Options: &options577, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper586 = Wrapper{Options: &options585, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options579 = Options{List: []Option{
+var options587 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row580 = Row{Options: &options579, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row588 = Row{Options: &options587, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options581 = Options{List: []Option{
+var options589 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row582 = Row{Options: &options581, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row590 = Row{Options: &options589, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options583 = Options{List: []Option{
+var options591 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language584 = Language{Options: &options583, Python: false}
+var language592 = Language{Options: &options591, Python: false}
 
-var worse585 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse593 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts586 = []Act{
+var acts594 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options587 = Options{List: []Option{
+var options595 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row588 = Row{Options: &options587, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row596 = Row{Options: &options595, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse589 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse597 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts590 = []Act{
+var acts598 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options591 = Options{List: []Option{
+var options599 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row592 = Row{Options: &options591, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row600 = Row{Options: &options599, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options593 = Options{List: []Option{
+var options601 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3021,58 +3047,58 @@ var options593 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper594 = Wrapper{Options: &options593, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper602 = Wrapper{Options: &options601, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options595 = Options{List: []Option{
+var options603 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper596 = Wrapper{Options: &options595, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper604 = Wrapper{Options: &options603, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options597 = Options{List: []Option{
+var options605 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row598 = Row{Options: &options597, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row606 = Row{Options: &options605, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options599 = Options{List: []Option{
+var options607 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper600 = Wrapper{Options: &options599, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper608 = Wrapper{Options: &options607, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options601 = Options{List: []Option{
+var options609 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper602 = Wrapper{Options: &options601, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper610 = Wrapper{Options: &options609, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options603 = Options{List: []Option{
+var options611 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row604 = Row{Options: &options603, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row612 = Row{Options: &options611, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options605 = Options{List: []Option{
+var options613 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row606 = Row{Options: &options605, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row614 = Row{Options: &options613, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options607 = Options{List: []Option{
+var options615 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper608 = Wrapper{Options: &options607, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper616 = Wrapper{Options: &options615, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options609 = Options{List: []Option{
+var options617 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3080,44 +3106,44 @@ var options609 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row610 = Row{Options: &options609, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row618 = Row{Options: &options617, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper611 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper619 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options612 = Options{List: []Option{
+var options620 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language613 = Language{Options: &options612, Python: false}
+var language621 = Language{Options: &options620, Python: false}
 
-var archive614 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive622 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options615 = Options{List: []Option{
+var options623 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row616 = Row{Options: &options615, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row624 = Row{Options: &options623, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options617 = Options{List: []Option{
+var options625 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language618 = Language{Options: &options617, Python: false}
+var language626 = Language{Options: &options625, Python: false}
 
-var options619 = Options{List: []Option{
+var options627 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row620 = Row{Options: &options619, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row628 = Row{Options: &options627, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options621 = Options{List: []Option{
+var options629 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3128,21 +3154,21 @@ var options621 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row622 = Row{Options: &options621, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row630 = Row{Options: &options629, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options623 = Options{List: []Option{
+var options631 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row624 = Row{Options: &options623, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row632 = Row{Options: &options631, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options625 = Options{List: []Option{
+var options633 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row626 = Row{Options: &options625, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row634 = Row{Options: &options633, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options627 = Options{List: []Option{
+var options635 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3153,11 +3179,11 @@ var options627 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row628 = Row{Options: &options627, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row636 = Row{Options: &options635, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse629 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse637 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts630 = []Act{
+var acts638 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3165,22 +3191,22 @@ var acts630 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options631 = Options{List: []Option{
+var options639 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row632 = Row{Options: &options631, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row640 = Row{Options: &options639, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options633 = Options{List: []Option{
+var options641 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row634 = Row{Options: &options633, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row642 = Row{Options: &options641, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts635 = []Act{
+var acts643 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3198,7 +3224,7 @@ var acts635 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts636 = []Act{
+var acts644 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3219,7 +3245,7 @@ var acts636 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts637 = []Act{
+var acts645 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3227,64 +3253,64 @@ var acts637 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options638 = Options{List: []Option{
+var options646 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row639 = Row{Options: &options638, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row647 = Row{Options: &options646, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options640 = Options{List: []Option{
+var options648 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row641 = Row{Options: &options640, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row649 = Row{Options: &options648, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse642 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse650 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse643 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse651 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options644 = Options{List: []Option{
+var options652 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper645 = Wrapper{Options: &options644, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper653 = Wrapper{Options: &options652, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options646 = Options{List: []Option{
+var options654 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row647 = Row{Options: &options646, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row655 = Row{Options: &options654, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options648 = Options{List: []Option{
+var options656 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper649 = Wrapper{Options: &options648, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper657 = Wrapper{Options: &options656, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options650 = Options{List: []Option{
+var options658 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row651 = Row{Options: &options650, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row659 = Row{Options: &options658, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options652 = Options{List: []Option{
+var options660 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row653 = Row{Options: &options652, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row661 = Row{Options: &options660, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts654 = []Act{
+var acts662 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3292,7 +3318,7 @@ var acts654 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options655 = Options{List: []Option{
+var options663 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3303,53 +3329,53 @@ var options655 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row656 = Row{Options: &options655, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options657 = Options{List: []Option{
+var options665 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row658 = Row{Options: &options657, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row666 = Row{Options: &options665, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options659 = Options{List: []Option{
+var options667 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row660 = Row{Options: &options659, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row668 = Row{Options: &options667, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts661 = []Act{
+var acts669 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options662 = Options{List: []Option{
+var options670 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row663 = Row{Options: &options662, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row671 = Row{Options: &options670, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options664 = Options{List: []Option{
+var options672 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row665 = Row{Options: &options664, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row673 = Row{Options: &options672, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options666 = Options{List: []Option{
+var options674 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row667 = Row{Options: &options666, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row675 = Row{Options: &options674, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options668 = Options{List: []Option{
+var options676 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row669 = Row{Options: &options668, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row677 = Row{Options: &options676, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options670 = Options{List: []Option{
+var options678 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3359,24 +3385,24 @@ var options670 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper671 = Wrapper{Options: &options670, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper679 = Wrapper{Options: &options678, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options672 = Options{List: []Option{
+var options680 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row673 = Row{Options: &options672, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row681 = Row{Options: &options680, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options674 = Options{List: []Option{
+var options682 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row675 = Row{Options: &options674, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row683 = Row{Options: &options682, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options676 = Options{List: []Option{
+var options684 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3386,27 +3412,27 @@ var options676 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row677 = Row{Options: &options676, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row685 = Row{Options: &options684, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts678 = []Act{
+var acts686 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options679 = Options{List: []Option{
+var options687 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row680 = Row{Options: &options679, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row688 = Row{Options: &options687, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse681 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse689 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts682 = []Act{
+var acts690 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3421,36 +3447,36 @@ var acts682 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options683 = Options{List: []Option{
+var options691 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row684 = Row{Options: &options683, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row692 = Row{Options: &options691, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options685 = Options{List: []Option{
+var options693 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row686 = Row{Options: &options685, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row694 = Row{Options: &options693, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options687 = Options{List: []Option{
+var options695 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row696 = Row{Options: &options695, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options689 = Options{List: []Option{
+var options697 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row690 = Row{Options: &options689, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row698 = Row{Options: &options697, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse691 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse699 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts692 = []Act{
+var acts700 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3459,29 +3485,29 @@ var acts692 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options693 = Options{List: []Option{
+var options701 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper694 = Wrapper{Options: &options693, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper702 = Wrapper{Options: &options701, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options695 = Options{List: []Option{
+var options703 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper696 = Wrapper{Options: &options695, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper704 = Wrapper{Options: &options703, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options697 = Options{List: []Option{
+var options705 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row698 = Row{Options: &options697, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts699 = []Act{
+var acts707 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3492,25 +3518,25 @@ var acts699 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options700 = Options{List: []Option{
+var options708 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row701 = Row{Options: &options700, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row709 = Row{Options: &options708, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options702 = Options{List: []Option{
+var options710 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 116}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 116}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row703 = Row{Options: &options702, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row711 = Row{Options: &options710, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options704 = Options{List: []Option{
+var options712 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row705 = Row{Options: &options704, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row713 = Row{Options: &options712, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts706 = []Act{
+var acts714 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3521,33 +3547,33 @@ var acts706 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options707 = Options{List: []Option{
+var options715 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row708 = Row{Options: &options707, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row716 = Row{Options: &options715, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts709 = []Act{
+var acts717 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options710 = Options{List: []Option{
+var options718 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper711 = Wrapper{Options: &options710, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper719 = Wrapper{Options: &options718, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row712 = Row{Options: &options657, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row720 = Row{Options: &options665, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts713 = []Act{
+var acts721 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var row714 = Row{Options: &options290, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row722 = Row{Options: &options293, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options715 = Options{List: []Option{
+var options723 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3559,24 +3585,24 @@ var options715 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row716 = Row{Options: &options715, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row724 = Row{Options: &options723, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options717 = Options{List: []Option{
+var options725 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row718 = Row{Options: &options717, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row726 = Row{Options: &options725, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options719 = Options{List: []Option{
+var options727 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row720 = Row{Options: &options719, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row728 = Row{Options: &options727, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts721 = []Act{
+var acts729 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3590,7 +3616,7 @@ var acts721 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts722 = []Act{
+var acts730 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3602,20 +3628,20 @@ var acts722 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options723 = Options{List: []Option{
+var options731 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper724 = Wrapper{Options: &options723, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper732 = Wrapper{Options: &options731, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options725 = Options{List: []Option{
+var options733 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper726 = Wrapper{Options: &options725, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper734 = Wrapper{Options: &options733, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts727 = []Act{
+var acts735 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3626,35 +3652,35 @@ var acts727 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options728 = Options{List: []Option{
+var options736 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row729 = Row{Options: &options728, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row737 = Row{Options: &options736, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options730 = Options{List: []Option{
+var options738 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row731 = Row{Options: &options730, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row739 = Row{Options: &options738, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options732 = Options{List: []Option{
+var options740 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper733 = Wrapper{Options: &options732, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper741 = Wrapper{Options: &options740, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options734 = Options{List: []Option{
+var options742 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper735 = Wrapper{Options: &options734, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper743 = Wrapper{Options: &options742, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts736 = []Act{
+var acts744 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3672,21 +3698,21 @@ var acts736 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options737 = Options{List: []Option{
+var options745 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--force-dep", "--force-dep", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--result-json", "--result-json", 1, 119},
 	{"--root", "--root", 1, 33}, {"--workdir", "--workdir", 1, 116}, {"-c", "--conf", 1, 120}, {"-e", "-e", 1, 0}, {"-f", "--noxfile", 1, 120}, {"-k", "-k", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row738 = Row{Options: &options737, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row746 = Row{Options: &options745, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse739 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse747 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts740 = []Act{
+var acts748 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options741 = Options{List: []Option{
+var options749 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3698,9 +3724,9 @@ var options741 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row750 = Row{Options: &options749, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options743 = Options{List: []Option{
+var options751 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3713,11 +3739,11 @@ var options743 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row744 = Row{Options: &options743, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row752 = Row{Options: &options751, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse745 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse753 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options746 = Options{List: []Option{
+var options754 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3729,9 +3755,9 @@ var options746 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row747 = Row{Options: &options746, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row755 = Row{Options: &options754, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options748 = Options{List: []Option{
+var options756 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3742,15 +3768,15 @@ var options748 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row749 = Row{Options: &options748, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row757 = Row{Options: &options756, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row750 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row758 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse751 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse759 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row752 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row760 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options753 = Options{List: []Option{
+var options761 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -3758,52 +3784,52 @@ var options753 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper754 = Wrapper{Options: &options753, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper762 = Wrapper{Options: &options761, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options755 = Options{List: []Option{
+var options763 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper756 = Wrapper{Options: &options755, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper764 = Wrapper{Options: &options763, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options757 = Options{List: []Option{
+var options765 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row758 = Row{Options: &options757, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row766 = Row{Options: &options765, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options759 = Options{List: []Option{
+var options767 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119},
 	{"--output-path", "--output-path", 1, 116}, {"--outputFile", "--outputFile", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row760 = Row{Options: &options759, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row768 = Row{Options: &options767, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse761 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse769 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse762 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse770 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options763 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row764 = Row{Options: &options763, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options765 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row766 = Row{Options: &options765, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row774 = Row{Options: &options773, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options767 = Options{List: []Option{
+var options775 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -3812,32 +3838,32 @@ var options767 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row768 = Row{Options: &options767, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row776 = Row{Options: &options775, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse769 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse777 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts770 = []Act{
+var acts778 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options771 = Options{List: []Option{
+var options779 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120},
 	{"--printer", "--printer", 1, 120}, {"--report", "--report", 1, 102}, {"--report-checkstyle", "--report-checkstyle", 1, 119}, {"--report-file", "--report-checkstyle", 1, 119}, {"--report-full", "--report-checkstyle", 1, 119}, {"--report-json", "--report-checkstyle", 1, 119}, {"--report-junit", "--report-checkstyle", 1, 119}, {"--require", "--require", 1, 120},
 	{"--root", "--root", 1, 111}, {"--rules", "--rules", 1, 0}, {"--runtime-set", "--config-delete", 1, 33}, {"--set-baseline", "--set-baseline", 1, 119}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row780 = Row{Options: &options779, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options773 = Options{List: []Option{
+var options781 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row774 = Row{Options: &options773, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row782 = Row{Options: &options781, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options775 = Options{List: []Option{
+var options783 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -3845,60 +3871,60 @@ var options775 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row776 = Row{Options: &options775, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row784 = Row{Options: &options783, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive777 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive785 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options778 = Options{List: []Option{
+var options786 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper779 = Wrapper{Options: &options778, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper787 = Wrapper{Options: &options786, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options780 = Options{List: []Option{
+var options788 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language781 = Language{Options: &options780, Python: false}
+var language789 = Language{Options: &options788, Python: false}
 
-var options782 = Options{List: []Option{
+var options790 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row783 = Row{Options: &options782, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row791 = Row{Options: &options790, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse784 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse792 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options785 = Options{List: []Option{
+var options793 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row786 = Row{Options: &options785, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row794 = Row{Options: &options793, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options787 = Options{List: []Option{
+var options795 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row788 = Row{Options: &options787, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row796 = Row{Options: &options795, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options789 = Options{List: []Option{
+var options797 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row790 = Row{Options: &options789, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row798 = Row{Options: &options797, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options791 = Options{List: []Option{
+var options799 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -3906,55 +3932,55 @@ var options791 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row792 = Row{Options: &options791, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row800 = Row{Options: &options799, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse793 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse801 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options794 = Options{List: []Option{
+var options802 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper795 = Wrapper{Options: &options794, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper803 = Wrapper{Options: &options802, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options796 = Options{List: []Option{
+var options804 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper797 = Wrapper{Options: &options796, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper805 = Wrapper{Options: &options804, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options798 = Options{List: []Option{
+var options806 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 0},
 	{"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0}, {"-C", "--config-file", 1, 120},
 	{"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row799 = Row{Options: &options798, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options800 = Options{List: []Option{
+var options808 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row801 = Row{Options: &options800, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row809 = Row{Options: &options808, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options802 = Options{List: []Option{
+var options810 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row803 = Row{Options: &options802, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row811 = Row{Options: &options810, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options804 = Options{List: []Option{
+var options812 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper805 = Wrapper{Options: &options804, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper813 = Wrapper{Options: &options812, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options806 = Options{List: []Option{
+var options814 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -3962,41 +3988,48 @@ var options806 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row815 = Row{Options: &options814, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options808 = Options{List: []Option{
+var options816 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row809 = Row{Options: &options808, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse810 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse818 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options811 = Options{List: []Option{
+var options819 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row812 = Row{Options: &options811, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row820 = Row{Options: &options819, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options813 = Options{List: []Option{
+var options821 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 0}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row814 = Row{Options: &options813, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row822 = Row{Options: &options821, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options815 = Options{List: []Option{
+var options823 = Options{List: []Option{
+	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 0}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--show-diff-on-failure", "--show-diff-on-failure", 0, 0}, {"--to-ref", "--to-ref", 1, 0},
+	{"--verbose", "--verbose", 0, 0}, {"-a", "--all-files", 0, 0}, {"-c", "--config", 1, 120}, {"-v", "--verbose", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row824 = Row{Options: &options823, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options825 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 0},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row816 = Row{Options: &options815, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row826 = Row{Options: &options825, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse817 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse827 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts818 = []Act{
+var acts828 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4005,7 +4038,7 @@ var acts818 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options819 = Options{List: []Option{
+var options829 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4014,15 +4047,15 @@ var options819 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper820 = Wrapper{Options: &options819, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper830 = Wrapper{Options: &options829, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options821 = Options{List: []Option{
+var options831 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row822 = Row{Options: &options821, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row832 = Row{Options: &options831, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options823 = Options{List: []Option{
+var options833 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4034,16 +4067,23 @@ var options823 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row824 = Row{Options: &options823, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row834 = Row{Options: &options833, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options825 = Options{List: []Option{
+var options835 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row826 = Row{Options: &options825, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row836 = Row{Options: &options835, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts827 = []Act{
+var options837 = Options{List: []Option{
+	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
+	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row838 = Row{Options: &options837, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var acts839 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4060,7 +4100,15 @@ var acts827 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options828 = Options{List: []Option{
+var options840 = Options{List: []Option{
+	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
+	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
+	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row841 = Row{Options: &options840, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options842 = Options{List: []Option{
 	{"--basetemp", "--basetemp", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120},
 	{"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 87}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--ds", "--ds", 1, 33},
 	{"--durations", "--durations", 1, 0}, {"--ff", "--ff", 0, 0}, {"--help", "--help", 0, 0}, {"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json-report-file", "--json-report-file", 1, 119},
@@ -4071,13 +4119,13 @@ var options828 = Options{List: []Option{
 	{"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row829 = Row{Options: &options828, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row843 = Row{Options: &options842, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse830 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse844 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse831 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse845 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts832 = []Act{
+var acts846 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4104,7 +4152,7 @@ var acts832 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts833 = []Act{
+var acts847 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4121,13 +4169,13 @@ var acts833 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options834 = Options{List: []Option{
+var options848 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper835 = Wrapper{Options: &options834, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper849 = Wrapper{Options: &options848, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts836 = []Act{
+var acts850 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4142,18 +4190,18 @@ var acts836 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options837 = Options{List: []Option{
+var options851 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options838 = Options{List: []Option{
+var options852 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row839 = Row{Options: &options838, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row853 = Row{Options: &options852, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts840 = []Act{
+var acts854 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4183,15 +4231,15 @@ var acts840 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options841 = Options{List: []Option{
+var options855 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper842 = Wrapper{Options: &options841, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper856 = Wrapper{Options: &options855, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts843 = []Act{
+var acts857 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4209,7 +4257,7 @@ var acts843 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts844 = []Act{
+var acts858 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4220,7 +4268,7 @@ var acts844 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options845 = Options{List: []Option{
+var options859 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4228,28 +4276,28 @@ var options845 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row846 = Row{Options: &options845, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row860 = Row{Options: &options859, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options847 = Options{List: []Option{
+var options861 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row862 = Row{Options: &options861, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse849 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse863 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options850 = Options{List: []Option{
+var options864 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row851 = Row{Options: &options850, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row865 = Row{Options: &options864, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options852 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4258,11 +4306,11 @@ var options852 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row853 = Row{Options: &options852, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row867 = Row{Options: &options866, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse854 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse868 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts855 = []Act{
+var acts869 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4274,24 +4322,24 @@ var acts855 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var row856 = Row{Options: &options106, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row870 = Row{Options: &options106, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options857 = Options{List: []Option{
+var options871 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row858 = Row{Options: &options857, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row872 = Row{Options: &options871, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse859 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse873 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options860 = Options{List: []Option{
+var options874 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row861 = Row{Options: &options860, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row875 = Row{Options: &options874, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options862 = Options{List: []Option{
+var options876 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4300,31 +4348,37 @@ var options862 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row863 = Row{Options: &options862, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row877 = Row{Options: &options876, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options864 = Options{List: []Option{
+var options878 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper865 = Wrapper{Options: &options864, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper879 = Wrapper{Options: &options878, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options866 = Options{List: []Option{
+var options880 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row881 = Row{Options: &options880, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options868 = Options{List: []Option{
+var options882 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row869 = Row{Options: &options868, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row883 = Row{Options: &options882, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options870 = Options{List: []Option{
+var options884 = Options{List: []Option{
+	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row885 = Row{Options: &options884, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options886 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4336,187 +4390,187 @@ var options870 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row871 = Row{Options: &options870, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row887 = Row{Options: &options886, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options872 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row873 = Row{Options: &options872, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row889 = Row{Options: &options888, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options874 = Options{List: []Option{
+var options890 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row875 = Row{Options: &options874, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row891 = Row{Options: &options890, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options876 = Options{List: []Option{
+var options892 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row877 = Row{Options: &options876, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row893 = Row{Options: &options892, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options878 = Options{List: []Option{
+var options894 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row879 = Row{Options: &options878, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row895 = Row{Options: &options894, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse880 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse896 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options881 = Options{List: []Option{
+var options897 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row882 = Row{Options: &options881, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row898 = Row{Options: &options897, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts883 = []Act{
+var acts899 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options884 = Options{List: []Option{
+var options900 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper885 = Wrapper{Options: &options884, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper901 = Wrapper{Options: &options900, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options886 = Options{List: []Option{
+var options902 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row887 = Row{Options: &options886, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row903 = Row{Options: &options902, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options888 = Options{List: []Option{
+var options904 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row889 = Row{Options: &options888, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row905 = Row{Options: &options904, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options890 = Options{List: []Option{
+var options906 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper891 = Wrapper{Options: &options890, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper907 = Wrapper{Options: &options906, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options892 = Options{List: []Option{
+var options908 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper893 = Wrapper{Options: &options892, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper909 = Wrapper{Options: &options908, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options894 = Options{List: []Option{
+var options910 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row895 = Row{Options: &options894, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row911 = Row{Options: &options910, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options896 = Options{List: []Option{
+var options912 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row897 = Row{Options: &options896, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row913 = Row{Options: &options912, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options898 = Options{List: []Option{
+var options914 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row899 = Row{Options: &options898, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row915 = Row{Options: &options914, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options900 = Options{List: []Option{
+var options916 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
 	{"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row901 = Row{Options: &options900, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row917 = Row{Options: &options916, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options902 = Options{List: []Option{
+var options918 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper903 = Wrapper{Options: &options902, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper919 = Wrapper{Options: &options918, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options904 = Options{List: []Option{
+var options920 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper905 = Wrapper{Options: &options904, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper921 = Wrapper{Options: &options920, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options906 = Options{List: []Option{
+var options922 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row907 = Row{Options: &options906, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row923 = Row{Options: &options922, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options908 = Options{List: []Option{
+var options924 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row909 = Row{Options: &options908, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row925 = Row{Options: &options924, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options910 = Options{List: []Option{
+var options926 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row911 = Row{Options: &options910, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row927 = Row{Options: &options926, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options912 = Options{List: []Option{
+var options928 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row913 = Row{Options: &options912, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row929 = Row{Options: &options928, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options914 = Options{List: []Option{
+var options930 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row915 = Row{Options: &options914, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row931 = Row{Options: &options930, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options916 = Options{List: []Option{
+var options932 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row917 = Row{Options: &options916, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row933 = Row{Options: &options932, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options918 = Options{List: []Option{
+var options934 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper919 = Wrapper{Options: &options918, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper935 = Wrapper{Options: &options934, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options920 = Options{List: []Option{
+var options936 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row921 = Row{Options: &options920, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row937 = Row{Options: &options936, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options922 = Options{List: []Option{
+var options938 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4526,28 +4580,28 @@ var options922 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row923 = Row{Options: &options922, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row939 = Row{Options: &options938, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options924 = Options{List: []Option{
+var options940 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row925 = Row{Options: &options924, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row941 = Row{Options: &options940, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options926 = Options{List: []Option{
+var options942 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper927 = Wrapper{Options: &options926, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper943 = Wrapper{Options: &options942, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options928 = Options{List: []Option{
+var options944 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row929 = Row{Options: &options928, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row945 = Row{Options: &options944, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options930 = Options{List: []Option{
+var options946 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4557,9 +4611,9 @@ var options930 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper931 = Wrapper{Options: &options930, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper947 = Wrapper{Options: &options946, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts932 = []Act{
+var acts948 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4579,7 +4633,7 @@ var acts932 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options933 = Options{List: []Option{
+var options949 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -4587,17 +4641,17 @@ var options933 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row934 = Row{Options: &options933, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row950 = Row{Options: &options949, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options935 = Options{List: []Option{
+var options951 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row936 = Row{Options: &options935, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row952 = Row{Options: &options951, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts937 = []Act{
+var acts953 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4606,17 +4660,17 @@ var acts937 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options938 = Options{List: []Option{
+var options954 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row939 = Row{Options: &options938, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row955 = Row{Options: &options954, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse940 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse956 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options941 = Options{List: []Option{
+var options957 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4625,21 +4679,21 @@ var options941 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper942 = Wrapper{Options: &options941, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper958 = Wrapper{Options: &options957, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options943 = Options{List: []Option{
+var options959 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row944 = Row{Options: &options943, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row960 = Row{Options: &options959, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options945 = Options{List: []Option{
+var options961 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row946 = Row{Options: &options945, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options947 = Options{List: []Option{
+var options963 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4648,17 +4702,17 @@ var options947 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row948 = Row{Options: &options947, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row964 = Row{Options: &options963, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse949 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse965 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts950 = []Act{
+var acts966 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options951 = Options{List: []Option{
+var options967 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -4669,16 +4723,16 @@ var options951 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row952 = Row{Options: &options951, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row968 = Row{Options: &options967, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options953 = Options{List: []Option{
+var options969 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper954 = Wrapper{Options: &options953, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper970 = Wrapper{Options: &options969, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options955 = Options{List: []Option{
+var options971 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -4687,21 +4741,21 @@ var options955 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row956 = Row{Options: &options955, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row972 = Row{Options: &options971, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options957 = Options{List: []Option{
+var options973 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row958 = Row{Options: &options957, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row974 = Row{Options: &options973, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options959 = Options{List: []Option{
+var options975 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row960 = Row{Options: &options959, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row976 = Row{Options: &options975, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts961 = []Act{
+var acts977 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4715,134 +4769,134 @@ var acts961 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options962 = Options{List: []Option{
+var options978 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row963 = Row{Options: &options962, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row979 = Row{Options: &options978, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options964 = Options{List: []Option{
+var options980 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row965 = Row{Options: &options964, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row981 = Row{Options: &options980, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options966 = Options{List: []Option{
+var options982 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row967 = Row{Options: &options966, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row983 = Row{Options: &options982, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options968 = Options{List: []Option{
+var options984 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper969 = Wrapper{Options: &options968, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper985 = Wrapper{Options: &options984, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options970 = Options{List: []Option{
+var options986 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper971 = Wrapper{Options: &options970, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper987 = Wrapper{Options: &options986, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options972 = Options{List: []Option{
+var options988 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row973 = Row{Options: &options972, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row989 = Row{Options: &options988, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options974 = Options{List: []Option{
+var options990 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row975 = Row{Options: &options974, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row991 = Row{Options: &options990, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options976 = Options{List: []Option{
+var options992 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper977 = Wrapper{Options: &options976, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper993 = Wrapper{Options: &options992, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options978 = Options{List: []Option{
+var options994 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row979 = Row{Options: &options978, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row995 = Row{Options: &options994, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options980 = Options{List: []Option{
+var options996 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row981 = Row{Options: &options980, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row997 = Row{Options: &options996, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options982 = Options{List: []Option{
+var options998 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row983 = Row{Options: &options982, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row999 = Row{Options: &options998, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options984 = Options{List: []Option{
+var options1000 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper985 = Wrapper{Options: &options984, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1001 = Wrapper{Options: &options1000, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options986 = Options{List: []Option{
+var options1002 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row987 = Row{Options: &options986, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1003 = Row{Options: &options1002, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options988 = Options{List: []Option{
+var options1004 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--html", 1, 116}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row989 = Row{Options: &options988, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1005 = Row{Options: &options1004, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts990 = []Act{
+var acts1006 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options991 = Options{List: []Option{
+var options1007 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper992 = Wrapper{Options: &options991, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1008 = Wrapper{Options: &options1007, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options993 = Options{List: []Option{
+var options1009 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row994 = Row{Options: &options993, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1010 = Row{Options: &options1009, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options995 = Options{List: []Option{
+var options1011 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row996 = Row{Options: &options995, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1012 = Row{Options: &options1011, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options997 = Options{List: []Option{
+var options1013 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -4850,25 +4904,25 @@ var options997 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper998 = Wrapper{Options: &options997, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1014 = Wrapper{Options: &options1013, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options999 = Options{List: []Option{
+var options1015 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1000 = Row{Options: &options999, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1016 = Row{Options: &options1015, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1001 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1017 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1002 = Options{List: []Option{
+var options1018 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1003 = Row{Options: &options1002, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1019 = Row{Options: &options1018, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1004 = []Act{
+var acts1020 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -4890,33 +4944,33 @@ var acts1004 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1005 = Options{List: []Option{
+var options1021 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1006 = Row{Options: &options1005, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1022 = Row{Options: &options1021, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1007 = Options{List: []Option{
+var options1023 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1008 = Row{Options: &options1007, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1024 = Row{Options: &options1023, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1009 = Options{List: []Option{
+var options1025 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1010 = Row{Options: &options1009, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1026 = Row{Options: &options1025, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1011 = Options{List: []Option{
+var options1027 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -4926,17 +4980,26 @@ var options1011 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1012 = Wrapper{Options: &options1011, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1028 = Wrapper{Options: &options1027, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1013 = Options{List: []Option{
+var options1029 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1014 = Wrapper{Options: &options1013, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1030 = Wrapper{Options: &options1029, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1015 = Options{List: []Option{
+var options1031 = Options{List: []Option{
+	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
+	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row1032 = Row{Options: &options1031, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var row1033 = Row{Options: &options1031, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1034 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reportsDirectory", "--coverage.reportsDirectory", 1, 116}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0},
 	{"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33}, {"--inspect", "--inspectBrk", 2, 33},
@@ -4947,9 +5010,9 @@ var options1015 = Options{List: []Option{
 	{"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1016 = Row{Options: &options1015, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1035 = Row{Options: &options1034, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1017 = Options{List: []Option{
+var options1036 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -4957,9 +5020,9 @@ var options1017 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1018 = Wrapper{Options: &options1017, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1037 = Wrapper{Options: &options1036, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1019 = Options{List: []Option{
+var options1038 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -4969,15 +5032,15 @@ var options1019 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1020 = Wrapper{Options: &options1019, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1039 = Wrapper{Options: &options1038, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1021 = Options{List: []Option{
+var options1040 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1022 = Row{Options: &options1021, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1041 = Row{Options: &options1040, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1023 = Options{List: []Option{
+var options1042 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -4989,26 +5052,26 @@ var options1023 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1024 = Row{Options: &options1023, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1043 = Row{Options: &options1042, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1025 = []Act{
+var acts1044 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1026 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1045 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1027 = Options{List: []Option{
+var options1046 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1028 = Row{Options: &options1027, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1047 = Row{Options: &options1046, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1029 = []Act{
+var acts1048 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5032,57 +5095,57 @@ var acts1029 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1030 = Options{List: []Option{
+var options1049 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1031 = Wrapper{Options: &options1030, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1050 = Wrapper{Options: &options1049, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1032 = Options{List: []Option{
+var options1051 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1033 = Row{Options: &options1032, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1052 = Row{Options: &options1051, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1034 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1053 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1035 = Options{List: []Option{
+var options1054 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1036 = Row{Options: &options1035, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1055 = Row{Options: &options1054, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1037 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1056 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1038 = Options{List: []Option{
+var options1057 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1039 = Row{Options: &options1038, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1058 = Row{Options: &options1057, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1040 = Options{List: []Option{
+var options1059 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1041 = Row{Options: &options1040, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1060 = Row{Options: &options1059, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1042 = Options{List: []Option{
+var options1061 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1043 = Row{Options: &options1042, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1062 = Row{Options: &options1061, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1044 = Options{List: []Option{
+var options1063 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5091,11 +5154,11 @@ var options1044 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1045 = Row{Options: &options1044, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1064 = Row{Options: &options1063, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1046 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1065 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1047 = Options{List: []Option{
+var options1066 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5103,15 +5166,15 @@ var options1047 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1048 = Row{Options: &options1047, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1067 = Row{Options: &options1066, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1049 = Options{List: []Option{
+var options1068 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1050 = Row{Options: &options1049, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1069 = Row{Options: &options1068, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5427,7 +5490,9 @@ var commands = [...]Command{
 	{Name: "bsub", Wrapper: &wrapper112},
 	{Name: "btrfs", Destroys: acts82},
 	{Name: "buck2", Row: &row114, Is: 0x2000000008, Risk: 2},
-	{Name: "buf", Arity: 2},
+	{Name: "buf", Arity: 2, Parent: true},
+	{Name: "buf build", Risk: 2},
+	{Name: "buf lint", Risk: 2},
 	{Name: "buffalo", Destroys: acts50},
 	{Name: "buildah", Is: 0x200000000000, Destroys: acts115},
 	{Name: "buildevents", Is: 0x4},
@@ -5573,51 +5638,56 @@ var commands = [...]Command{
 	{Name: "ccache", Wrapper: &wrapper10},
 	{Name: "ccr", Is: 0x100000000},
 	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x100000, Risk: 1},
-	{Name: "cdk", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts164},
-	{Name: "cdk8s", Destroys: acts164},
-	{Name: "cdktf", Destroys: acts164},
+	{Name: "cdk", Row: &row165, Arity: 2, Risk: 5, Worse: worse27, Parent: true, Destroys: acts166},
+	{Name: "cdk diff", Row: &row167, Risk: 4},
+	{Name: "cdk list", Row: &row167, Risk: 2},
+	{Name: "cdk ls", Row: &row167, Risk: 2},
+	{Name: "cdk synth", Row: &row167, Risk: 2},
+	{Name: "cdk synthesize", Row: &row167, Risk: 2},
+	{Name: "cdk8s", Destroys: acts166},
+	{Name: "cdktf", Destroys: acts166},
 	{Name: "certutil", Destroys: acts20},
 	{Name: "cfdisk", Is: 0x4000000000, Destroys: acts82},
-	{Name: "cgdb", Row: &row97, Wrapper: &wrapper166},
+	{Name: "cgdb", Row: &row97, Wrapper: &wrapper169},
 	{Name: "cgexec", Wrapper: &wrapper10},
-	{Name: "chage", Destroys: acts167},
+	{Name: "chage", Destroys: acts170},
 	{Name: "chalice", Destroys: acts37},
 	{Name: "chamber", Is: 0x100000},
-	{Name: "chamber exec", Wrapper: &wrapper169},
+	{Name: "chamber exec", Wrapper: &wrapper172},
 	{Name: "changeset", Is: 0x80000, Destroys: acts53},
-	{Name: "chattr", Row: &row171, Is: 0x100000, Wipes: "closed"},
-	{Name: "chcon", Row: &row173},
-	{Name: "checkov", Row: &row175, Risk: 2, Worse: worse84},
+	{Name: "chattr", Row: &row174, Is: 0x100000, Wipes: "closed"},
+	{Name: "chcon", Row: &row176},
+	{Name: "checkov", Row: &row178, Risk: 2, Worse: worse84},
 	{Name: "chef", Row: &row26},
 	{Name: "chef-client", Row: &row26, Destroys: acts28},
-	{Name: "chgrp", Row: &row173, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
+	{Name: "chgrp", Row: &row176, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
 	{Name: "chibi-scheme", Language: &language6},
 	{Name: "chisel", Row: &row39},
-	{Name: "chmod", Row: &row173, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Worse: worse176, Wipes: "closed"},
-	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts177},
+	{Name: "chmod", Row: &row176, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Worse: worse179, Wipes: "closed"},
+	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts180},
 	{Name: "chokidar", Is: 0x4},
-	{Name: "choom", Wrapper: &wrapper179},
-	{Name: "chown", Row: &row173, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
-	{Name: "chpasswd", Risk: 7, Destroys: acts167},
+	{Name: "choom", Wrapper: &wrapper182},
+	{Name: "chown", Row: &row176, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "chpasswd", Risk: 7, Destroys: acts170},
 	{Name: "chpst", Wrapper: &wrapper10},
 	{Name: "chronic", Wrapper: &wrapper163},
-	{Name: "chroot", Wrapper: &wrapper181, Is: 0x1, Risk: 7},
-	{Name: "chrt", Wrapper: &wrapper183},
+	{Name: "chroot", Wrapper: &wrapper184, Is: 0x1, Risk: 7},
+	{Name: "chrt", Wrapper: &wrapper186},
 	{Name: "chsh", Risk: 7},
 	{Name: "cilium", Destroys: acts38},
 	{Name: "circleci", Arity: 2, Is: 0x2000000000},
 	{Name: "circusd", Is: 0x4},
-	{Name: "civo", Destroys: acts184},
-	{Name: "cksum", Row: &row186, Risk: 1},
+	{Name: "civo", Destroys: acts187},
+	{Name: "cksum", Row: &row189, Risk: 1},
 	{Name: "cl", Is: 0x200},
 	{Name: "clang", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang++", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang-check", Is: 0x200},
 	{Name: "clang-cl", Is: 0x200},
 	{Name: "clang-cpp", Is: 0x200},
-	{Name: "clang-format", Row: &row188, Is: 0x200, Risk: 2, Worse: worse100},
+	{Name: "clang-format", Row: &row191, Is: 0x200, Risk: 2, Worse: worse100},
 	{Name: "clang-query", Is: 0x200},
-	{Name: "clang-tidy", Row: &row190, Is: 0x200, Risk: 2, Worse: worse84},
+	{Name: "clang-tidy", Row: &row193, Is: 0x200, Risk: 2, Worse: worse84},
 	{Name: "clangd", Is: 0x200},
 	{Name: "clasp", Destroys: acts146},
 	{Name: "claude", Is: 0x100000000},
@@ -5628,9 +5698,9 @@ var commands = [...]Command{
 	{Name: "claude-squad", Is: 0x100000000},
 	{Name: "clawdbot", Is: 0x100000000},
 	{Name: "clear", Risk: 1},
-	{Name: "clickhouse", Row: &row97, Is: 0x4000000, Destroys: acts191},
-	{Name: "clickhouse-client", Row: &row193, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts191},
-	{Name: "clickhouse-local", Row: &row193, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts191},
+	{Name: "clickhouse", Row: &row97, Is: 0x4000000, Destroys: acts194},
+	{Name: "clickhouse-client", Row: &row196, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts194},
+	{Name: "clickhouse-local", Row: &row196, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts194},
 	{Name: "clickup", Destroys: acts14},
 	{Name: "cline", Is: 0x100000000},
 	{Name: "cline-cli", Is: 0x100000000},
@@ -5638,22 +5708,22 @@ var commands = [...]Command{
 	{Name: "clippy-driver", Risk: 2, Worse: worse84},
 	{Name: "clisp", Language: &language6},
 	{Name: "clj", Row: &row30, Language: &language6, Is: 0x2000000000},
-	{Name: "cloc", Row: &row195, Risk: 5},
+	{Name: "cloc", Row: &row198, Risk: 5},
 	{Name: "clojure", Row: &row30, Language: &language6, Is: 0x2000000000},
-	{Name: "cloudflared", Row: &row39, Is: 0x10000000000, Destroys: acts184},
+	{Name: "cloudflared", Row: &row39, Is: 0x10000000000, Destroys: acts187},
 	{Name: "cloudsqlproxy", Is: 0x4000000},
 	{Name: "clush", Is: 0x4},
-	{Name: "cmake", Row: &row197, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse198},
+	{Name: "cmake", Row: &row200, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse201},
 	{Name: "cmd", Row: &row54, Is: 0x100000},
-	{Name: "cmp", Row: &row200, Risk: 1},
+	{Name: "cmp", Row: &row203, Risk: 1},
 	{Name: "cn", Is: 0x100000000},
 	{Name: "cockroach", Is: 0x4000000},
 	{Name: "cockroach sql", Is: 0x800},
-	{Name: "code", Row: &row201, Is: 0x40000000},
+	{Name: "code", Row: &row204, Is: 0x40000000},
 	{Name: "code --install-extension", Is: 0x200000},
 	{Name: "codebuff", Is: 0x100000000},
 	{Name: "codename-goose", Is: 0x100000000},
-	{Name: "codespell", Row: &row202, Risk: 2, Worse: worse84},
+	{Name: "codespell", Row: &row205, Risk: 2, Worse: worse84},
 	{Name: "codex", Is: 0x100000000},
 	{Name: "codex-cli", Is: 0x100000000},
 	{Name: "cody", Is: 0x100000000},
@@ -5661,16 +5731,16 @@ var commands = [...]Command{
 	{Name: "coffee", Language: &language6},
 	{Name: "col", Row: &row136},
 	{Name: "colima", Destroys: acts115},
-	{Name: "colordiff", Row: &row204, Risk: 1, Recursive: []string{"*"}},
+	{Name: "colordiff", Row: &row207, Risk: 1, Recursive: []string{"*"}},
 	{Name: "colrm", Row: &row136},
-	{Name: "column", Row: &row206, Risk: 1},
-	{Name: "comm", Row: &row208, Risk: 1},
+	{Name: "column", Row: &row209, Risk: 1},
+	{Name: "comm", Row: &row211, Risk: 1},
 	{Name: "command", Handler: "command", Is: 0x2800000000000, Risk: 5, Parent: true},
 	{Name: "command -V", Risk: 1},
 	{Name: "command -v", Risk: 1},
 	{Name: "commitlint", Row: &row49, Is: 0x80000},
 	{Name: "compgen", Inspector: "state", Risk: 5, Dumps: []string{"<bare>", "-e", "-v"}},
-	{Name: "compileall", Row: &row210},
+	{Name: "compileall", Row: &row213},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
 	{Name: "composer", Row: &row130, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts146},
@@ -5683,33 +5753,33 @@ var commands = [...]Command{
 	{Name: "composer require", Is: 0x300000},
 	{Name: "composer run", Arity: 3},
 	{Name: "composer run-script", Arity: 3},
-	{Name: "composer show", Risk: 2, Worse: worse211},
+	{Name: "composer show", Risk: 2, Worse: worse214},
 	{Name: "composer test", Risk: 2},
 	{Name: "composer update", Is: 0x100000, Risk: 4},
-	{Name: "composer validate", Risk: 2, Worse: worse211},
-	{Name: "compress", Row: &row213},
+	{Name: "composer validate", Risk: 2, Worse: worse214},
+	{Name: "compress", Row: &row216},
 	{Name: "conan", Row: &row130, Is: 0x100000, Destroys: acts146},
 	{Name: "concurrently", Handler: "texts", Is: 0x2000080000},
-	{Name: "conda", Row: &row215, Arity: 2, Is: 0x20000040100000, Parent: true, Destroys: acts31},
+	{Name: "conda", Row: &row218, Arity: 2, Is: 0x20000040100000, Parent: true, Destroys: acts31},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
 	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "conda env create", Row: &row216},
-	{Name: "conda env export", Row: &row218, Risk: 1},
-	{Name: "conda env list", Row: &row218, Risk: 1},
-	{Name: "conda env remove", Row: &row216},
-	{Name: "conda env update", Row: &row216},
-	{Name: "conda info", Row: &row220, Risk: 1},
+	{Name: "conda env create", Row: &row219},
+	{Name: "conda env export", Row: &row221, Risk: 1},
+	{Name: "conda env list", Row: &row221, Risk: 1},
+	{Name: "conda env remove", Row: &row219},
+	{Name: "conda env update", Row: &row219},
+	{Name: "conda info", Row: &row223, Risk: 1},
 	{Name: "conda install", Is: 0x300000},
-	{Name: "conda list", Row: &row220, Risk: 1},
+	{Name: "conda list", Row: &row223, Risk: 1},
 	{Name: "conda remove", Is: 0x100000},
-	{Name: "conda run", Wrapper: &wrapper222, Arity: 3},
-	{Name: "conda search", Row: &row220, Risk: 4},
+	{Name: "conda run", Wrapper: &wrapper225, Arity: 3},
+	{Name: "conda search", Row: &row223, Risk: 4},
 	{Name: "conda update", Is: 0x100000},
 	{Name: "conductor-agent", Is: 0x100000000},
 	{Name: "configure", Is: 0x2000000000},
 	{Name: "console", Destroys: acts149},
-	{Name: "consul", Row: &row224, Arity: 2, Is: 0x10000000000, Destroys: acts225},
+	{Name: "consul", Row: &row227, Arity: 2, Is: 0x10000000000, Destroys: acts228},
 	{Name: "consul kv", Is: 0x100000},
 	{Name: "consul-template", Is: 0x4},
 	{Name: "continue", Is: 0x800000000000, Risk: 1},
@@ -5719,25 +5789,25 @@ var commands = [...]Command{
 	{Name: "coproc", Handler: "exec"},
 	{Name: "coscli", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "coscli cp", Transfer: &options79},
-	{Name: "coverage", Row: &row227, Arity: 2, Is: 0x2000080008, Parent: true},
+	{Name: "coverage", Row: &row230, Arity: 2, Is: 0x2000080008, Parent: true},
 	{Name: "coverage combine", Risk: 2},
 	{Name: "coverage html", Risk: 2},
 	{Name: "coverage json", Risk: 2},
 	{Name: "coverage report", Risk: 2},
 	{Name: "coverage run", Risk: 2},
 	{Name: "coverage xml", Risk: 2},
-	{Name: "cp", Row: &row229, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
+	{Name: "cp", Row: &row232, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
 	{Name: "cpack", Row: &row114, Is: 0x2000000008},
 	{Name: "cpan", Row: &row130, Is: 0x100000},
 	{Name: "cpan-upload", Destroys: acts146},
 	{Name: "cpanm", Row: &row130, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
-	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive230},
+	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive233},
 	{Name: "cpp", Is: 0x200},
-	{Name: "cppcheck", Row: &row232, Is: 0x200, Risk: 2, Worse: worse84},
+	{Name: "cppcheck", Row: &row235, Is: 0x200, Risk: 2, Worse: worse84},
 	{Name: "cpulimit", Wrapper: &wrapper10},
-	{Name: "cqlsh", Row: &row97, Is: 0x14100000, Risk: 5, Worse: worse233, Destroys: acts191},
-	{Name: "crane", Destroys: acts234},
+	{Name: "cqlsh", Row: &row97, Is: 0x14100000, Risk: 5, Worse: worse236, Destroys: acts194},
+	{Name: "crane", Destroys: acts237},
 	{Name: "crash", Is: 0x4000000},
 	{Name: "createdb", Is: 0x100000, Risk: 3},
 	{Name: "credstash", Is: 0x100000},
@@ -5745,9 +5815,9 @@ var commands = [...]Command{
 	{Name: "crictl", Is: 0x200000000000, Destroys: acts115},
 	{Name: "croc", Is: 0x8000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "cronitor", Is: 0x4},
-	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse235, Destroys: acts236},
-	{Name: "cross-env", Wrapper: &wrapper237, Is: 0x80000},
-	{Name: "cross-env-shell", Wrapper: &wrapper237},
+	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse238, Destroys: acts239},
+	{Name: "cross-env", Wrapper: &wrapper240, Is: 0x80000},
+	{Name: "cross-env-shell", Wrapper: &wrapper240},
 	{Name: "crossplane", Destroys: acts38},
 	{Name: "crush", Is: 0x100000000},
 	{Name: "cryptsetup", Is: 0x4000000000, Risk: 6, Destroys: acts82},
@@ -5761,36 +5831,36 @@ var commands = [...]Command{
 	{Name: "csh", Handler: "shell", Is: 0x40000},
 	{Name: "csi", Language: &language6, Is: 0x100000},
 	{Name: "cspell", Is: 0x80000},
-	{Name: "csplit", Row: &row239, Risk: 3},
+	{Name: "csplit", Row: &row242, Risk: 3},
 	{Name: "csrutil", Destroys: acts102},
-	{Name: "csvcut", Row: &row241, Risk: 1},
-	{Name: "csvlook", Row: &row241, Risk: 1},
-	{Name: "csvstat", Row: &row241, Risk: 1},
-	{Name: "ctags", Row: &row243},
-	{Name: "ctest", Row: &row245, Is: 0x2000000008, Risk: 2},
+	{Name: "csvcut", Row: &row244, Risk: 1},
+	{Name: "csvlook", Row: &row244, Risk: 1},
+	{Name: "csvstat", Row: &row244, Risk: 1},
+	{Name: "ctags", Row: &row246},
+	{Name: "ctest", Row: &row248, Is: 0x2000000008, Risk: 2},
 	{Name: "ctr", Is: 0x200000000000, Destroys: acts115},
-	{Name: "curator", Destroys: acts246},
-	{Name: "curl", Row: &row248, Arity: 1, Inspector: "fetch", Is: 0x14008020000000, Risk: 4, Worse: worse249, Destroys: acts250, Keeps: &keeps251},
+	{Name: "curator", Destroys: acts249},
+	{Name: "curl", Row: &row251, Arity: 1, Inspector: "fetch", Is: 0x14008020000000, Risk: 4, Worse: worse252, Destroys: acts253, Keeps: &keeps254},
 	{Name: "cursor"},
 	{Name: "cursor agent", Is: 0x100000000},
 	{Name: "cursor-agent", Is: 0x100000000},
-	{Name: "cut", Row: &row253, Arity: 1, Risk: 1},
+	{Name: "cut", Row: &row256, Arity: 1, Risk: 1},
 	{Name: "cvs", Destroys: acts139},
 	{Name: "cypher-shell", Row: &row97},
-	{Name: "cypress", Row: &row255, Is: 0x2000080008, Risk: 2, Parent: true},
+	{Name: "cypress", Row: &row258, Is: 0x2000080008, Risk: 2, Parent: true},
 	{Name: "cypress info", Risk: 2},
 	{Name: "cypress run", Risk: 2},
 	{Name: "cypress verify", Risk: 2},
 	{Name: "cypress version", Risk: 2},
 	{Name: "d1", Is: 0x4000000},
 	{Name: "daemonize", Wrapper: &wrapper10},
-	{Name: "dagger", Row: &row257, Arity: 2, Is: 0x2000000400},
+	{Name: "dagger", Row: &row260, Arity: 2, Is: 0x2000000400},
 	{Name: "dagger call", Arity: 3},
 	{Name: "dagger core", Arity: 3},
 	{Name: "dagger query", Arity: 3},
 	{Name: "dagger run", Wrapper: &wrapper112},
 	{Name: "darcs", Destroys: acts139},
-	{Name: "dart", Row: &row259, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts146},
+	{Name: "dart", Row: &row262, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts146},
 	{Name: "dart analyze", Risk: 2},
 	{Name: "dart fix", Risk: 3},
 	{Name: "dart format", Risk: 3},
@@ -5804,7 +5874,7 @@ var commands = [...]Command{
 	{Name: "databricks", Is: 0x4000000},
 	{Name: "datadog-ci", Is: 0x4},
 	{Name: "datasette", Row: &row97},
-	{Name: "date", Row: &row261, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse262},
+	{Name: "date", Row: &row264, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse265},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
@@ -5813,9 +5883,9 @@ var commands = [...]Command{
 	{Name: "dbclient", Row: &row39},
 	{Name: "dbmate", Destroys: acts50},
 	{Name: "dbsh", Is: 0x4000000},
-	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts263},
-	{Name: "dbus-launch", Wrapper: &wrapper265},
-	{Name: "dbus-run-session", Wrapper: &wrapper265},
+	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts266},
+	{Name: "dbus-launch", Wrapper: &wrapper268},
+	{Name: "dbus-run-session", Wrapper: &wrapper268},
 	{Name: "dc", Row: &row96, Inspector: "calc", Is: 0x100000},
 	{Name: "dc3dd", Destroys: acts82},
 	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts82, Like: "dd"},
@@ -5827,13 +5897,13 @@ var commands = [...]Command{
 	{Name: "declare", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "deepspeed", Language: &language1},
 	{Name: "defaults", Row: &row54, Arity: 2, Is: 0x100000, Destroys: acts102},
-	{Name: "del", Destroys: acts266, Wipes: "removed"},
-	{Name: "del-cli", Row: &row268, Destroys: acts266, Wipes: "removed"},
-	{Name: "delgroup", Destroys: acts167},
-	{Name: "delta", Row: &row270, Risk: 5},
-	{Name: "deluser", Destroys: acts167},
+	{Name: "del", Destroys: acts269, Wipes: "removed"},
+	{Name: "del-cli", Row: &row271, Destroys: acts269, Wipes: "removed"},
+	{Name: "delgroup", Destroys: acts170},
+	{Name: "delta", Row: &row273, Risk: 5},
+	{Name: "deluser", Destroys: acts170},
 	{Name: "delve", Row: &row97},
-	{Name: "deno", Row: &row272, Language: &language274, Arity: 2, Is: 0x200022c0000418, Parent: true},
+	{Name: "deno", Row: &row275, Language: &language277, Arity: 2, Is: 0x200022c0000418, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -5851,21 +5921,21 @@ var commands = [...]Command{
 	{Name: "deno x", Wrapper: &wrapper128},
 	{Name: "depcheck", Is: 0x80000},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper276, Arity: 3},
+	{Name: "devbox run", Wrapper: &wrapper279, Arity: 3},
 	{Name: "devcontainer", Is: 0x2000000000},
 	{Name: "devin", Is: 0x100000000},
 	{Name: "dexto", Is: 0x100000000},
-	{Name: "df", Row: &row278, Risk: 1},
+	{Name: "df", Row: &row281, Risk: 1},
 	{Name: "diesel", Destroys: acts50},
-	{Name: "diff", Row: &row204, Arity: 1, Risk: 1, Recursive: []string{"*"}},
-	{Name: "diff3", Row: &row280, Risk: 1},
+	{Name: "diff", Row: &row207, Arity: 1, Risk: 1, Recursive: []string{"*"}},
+	{Name: "diff3", Row: &row283, Risk: 1},
 	{Name: "difft", Recursive: []string{"*"}},
 	{Name: "dig", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "dir", Row: &row282, Risk: 1, Wipes: "listed"},
-	{Name: "directus", Destroys: acts283},
+	{Name: "dir", Row: &row285, Risk: 1, Wipes: "listed"},
+	{Name: "directus", Destroys: acts286},
 	{Name: "direnv", Arity: 2, Is: 0x10, Risk: 5, Parent: true},
 	{Name: "direnv allow", Is: 0x100000, Risk: 5},
-	{Name: "direnv exec", Wrapper: &wrapper284, Is: 0x100000},
+	{Name: "direnv exec", Wrapper: &wrapper287, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
 	{Name: "dirname", Is: 0x800000000000000, Risk: 1},
@@ -5877,56 +5947,56 @@ var commands = [...]Command{
 	{Name: "disown", Risk: 1},
 	{Name: "distcc", Wrapper: &wrapper10},
 	{Name: "distrobox", Arity: 2},
-	{Name: "distrobox enter", Wrapper: &wrapper286},
+	{Name: "distrobox enter", Wrapper: &wrapper289},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "django", Destroys: acts287},
-	{Name: "django-admin", Arity: 2, Destroys: acts287},
+	{Name: "django", Destroys: acts290},
+	{Name: "django-admin", Arity: 2, Destroys: acts290},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
 	{Name: "dlv", Row: &row97},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row289, Risk: 1},
+	{Name: "dmesg", Row: &row292, Risk: 1},
 	{Name: "dmsetup", Destroys: acts82},
-	{Name: "dmypy", Row: &row291, Is: 0x200},
+	{Name: "dmypy", Row: &row294, Is: 0x200},
 	{Name: "dnf", Arity: 2, Is: 0x20000040100000, Risk: 5, Destroys: acts31},
 	{Name: "dnf install", Is: 0x200000},
-	{Name: "doas", Wrapper: &wrapper293, Is: 0x2000000000001, Risk: 7},
-	{Name: "docker", Row: &row295, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts115},
-	{Name: "docker attach", Row: &row297},
+	{Name: "doas", Wrapper: &wrapper296, Is: 0x2000000000001, Risk: 7},
+	{Name: "docker", Row: &row298, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts115},
+	{Name: "docker attach", Row: &row300},
 	{Name: "docker bake", Is: 0x2000000000},
-	{Name: "docker build", Row: &row299, Is: 0x2000100000, Risk: 4},
-	{Name: "docker builder", Row: &row301, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker buildx", Row: &row299, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker checkpoint", Row: &row301},
-	{Name: "docker commit", Row: &row297, Is: 0x100000, Risk: 3},
-	{Name: "docker compose", Row: &row303, Arity: 3, Is: 0x2000000000, Parent: true},
+	{Name: "docker build", Row: &row302, Is: 0x2000100000, Risk: 4},
+	{Name: "docker builder", Row: &row304, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row302, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row304},
+	{Name: "docker commit", Row: &row300, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row306, Arity: 3, Is: 0x2000000000, Parent: true},
 	{Name: "docker compose build", Risk: 4},
-	{Name: "docker compose config", Row: &row305, Risk: 1},
-	{Name: "docker compose cp", Row: &row307, Is: 0x100000},
-	{Name: "docker compose create", Row: &row307, Risk: 5},
-	{Name: "docker compose down", Row: &row309, Is: 0x100000, Risk: 6},
-	{Name: "docker compose exec", Wrapper: &wrapper311, Arity: 4, Is: 0x100000, Risk: 5},
-	{Name: "docker compose images", Row: &row305, Risk: 1},
+	{Name: "docker compose config", Row: &row308, Risk: 1},
+	{Name: "docker compose cp", Row: &row310, Is: 0x100000},
+	{Name: "docker compose create", Row: &row310, Risk: 5},
+	{Name: "docker compose down", Row: &row312, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper314, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose images", Row: &row308, Risk: 1},
 	{Name: "docker compose kill", Risk: 6},
-	{Name: "docker compose logs", Row: &row305, Risk: 1},
-	{Name: "docker compose ls", Row: &row305, Risk: 1},
-	{Name: "docker compose port", Row: &row305, Risk: 1},
-	{Name: "docker compose ps", Row: &row305, Risk: 1},
-	{Name: "docker compose publish", Row: &row307},
+	{Name: "docker compose logs", Row: &row308, Risk: 1},
+	{Name: "docker compose ls", Row: &row308, Risk: 1},
+	{Name: "docker compose port", Row: &row308, Risk: 1},
+	{Name: "docker compose ps", Row: &row308, Risk: 1},
+	{Name: "docker compose publish", Row: &row310},
 	{Name: "docker compose pull", Risk: 4},
-	{Name: "docker compose push", Row: &row307, Is: 0x400000, Risk: 4},
+	{Name: "docker compose push", Row: &row310, Is: 0x400000, Risk: 4},
 	{Name: "docker compose restart", Risk: 5},
-	{Name: "docker compose rm", Row: &row307, Is: 0x100000, Risk: 6},
-	{Name: "docker compose run", Wrapper: &wrapper311, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose rm", Row: &row310, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper314, Arity: 4, Is: 0x100000, Risk: 5},
 	{Name: "docker compose start", Risk: 5},
 	{Name: "docker compose stop", Risk: 6},
-	{Name: "docker compose top", Row: &row305, Risk: 1},
-	{Name: "docker compose up", Row: &row307, Risk: 5},
-	{Name: "docker compose version", Row: &row305, Risk: 1},
-	{Name: "docker compose watch", Row: &row307},
-	{Name: "docker config", Row: &row301},
-	{Name: "docker container", Row: &row301, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker compose top", Row: &row308, Risk: 1},
+	{Name: "docker compose up", Row: &row310, Risk: 5},
+	{Name: "docker compose version", Row: &row308, Risk: 1},
+	{Name: "docker compose watch", Row: &row310},
+	{Name: "docker config", Row: &row304},
+	{Name: "docker container", Row: &row304, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker container inspect", Risk: 1},
 	{Name: "docker container kill", Risk: 6},
 	{Name: "docker container logs", Risk: 1},
@@ -5935,111 +6005,111 @@ var commands = [...]Command{
 	{Name: "docker container rm", Risk: 6},
 	{Name: "docker container stats", Risk: 1},
 	{Name: "docker container top", Risk: 1},
-	{Name: "docker context", Row: &row301, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker context", Row: &row304, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker context create", Row: &row65},
 	{Name: "docker context import", Row: &row65},
 	{Name: "docker context ls", Risk: 1},
 	{Name: "docker context use", Row: &row65},
-	{Name: "docker cp", Row: &row297, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
-	{Name: "docker create", Row: &row312, Is: 0x2002000000000, Risk: 5, Worse: worse313},
-	{Name: "docker diff", Row: &row315, Risk: 1},
-	{Name: "docker events", Row: &row315, Risk: 1},
-	{Name: "docker exec", Wrapper: &wrapper317, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse313},
-	{Name: "docker export", Row: &row297, Is: 0x100000, Risk: 3},
-	{Name: "docker generate", Row: &row301},
-	{Name: "docker history", Row: &row315, Risk: 1},
-	{Name: "docker image", Row: &row301, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "docker image build", Row: &row299},
+	{Name: "docker cp", Row: &row300, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
+	{Name: "docker create", Row: &row315, Is: 0x2002000000000, Risk: 5, Worse: worse316},
+	{Name: "docker diff", Row: &row318, Risk: 1},
+	{Name: "docker events", Row: &row318, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper320, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse316},
+	{Name: "docker export", Row: &row300, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row304},
+	{Name: "docker history", Row: &row318, Risk: 1},
+	{Name: "docker image", Row: &row304, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row302},
 	{Name: "docker image history", Risk: 1},
 	{Name: "docker image inspect", Risk: 1},
 	{Name: "docker image ls", Risk: 1},
 	{Name: "docker image prune", Risk: 6},
 	{Name: "docker image rm", Risk: 6},
-	{Name: "docker images", Row: &row315, Is: 0x40, Risk: 1},
-	{Name: "docker import", Row: &row297, Is: 0x100000, Risk: 3},
-	{Name: "docker info", Row: &row315, Risk: 1},
-	{Name: "docker inspect", Row: &row315, Risk: 1},
-	{Name: "docker kill", Row: &row297, Is: 0x100000, Risk: 6},
-	{Name: "docker kube", Row: &row301},
-	{Name: "docker load", Row: &row297, Is: 0x100000, Risk: 3},
-	{Name: "docker login", Row: &row297, Is: 0x500000, Risk: 4},
-	{Name: "docker logout", Row: &row297, Risk: 4},
-	{Name: "docker logs", Row: &row315, Risk: 1},
-	{Name: "docker machine", Row: &row301},
+	{Name: "docker images", Row: &row318, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row300, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row318, Risk: 1},
+	{Name: "docker inspect", Row: &row318, Risk: 1},
+	{Name: "docker kill", Row: &row300, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row304},
+	{Name: "docker load", Row: &row300, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row300, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row300, Risk: 4},
+	{Name: "docker logs", Row: &row318, Risk: 1},
+	{Name: "docker machine", Row: &row304},
 	{Name: "docker manifest", Arity: 3, Risk: 5},
-	{Name: "docker mount", Row: &row297},
-	{Name: "docker network", Row: &row301, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker mount", Row: &row300},
+	{Name: "docker network", Row: &row304, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker network inspect", Risk: 1},
 	{Name: "docker network ls", Risk: 1},
 	{Name: "docker network prune", Risk: 6},
 	{Name: "docker network rm", Risk: 6},
-	{Name: "docker node", Row: &row301, Risk: 6},
+	{Name: "docker node", Row: &row304, Risk: 6},
 	{Name: "docker pause", Risk: 3},
-	{Name: "docker play", Row: &row301},
-	{Name: "docker plugin", Row: &row301},
-	{Name: "docker pod", Row: &row301},
-	{Name: "docker port", Row: &row315, Risk: 1},
-	{Name: "docker ps", Row: &row315, Is: 0x40, Risk: 1},
-	{Name: "docker pull", Row: &row315, Is: 0x100000, Risk: 4},
-	{Name: "docker push", Row: &row297, Is: 0x500000, Risk: 4},
-	{Name: "docker rename", Row: &row297, Risk: 3},
-	{Name: "docker restart", Row: &row297, Is: 0x2000100000, Risk: 3},
-	{Name: "docker rm", Row: &row297, Is: 0x100000, Risk: 6},
-	{Name: "docker rmi", Row: &row297, Is: 0x100000, Risk: 6},
-	{Name: "docker run", Row: &row312, Is: 0x2002000000000, Risk: 5, Worse: worse313},
-	{Name: "docker save", Row: &row297, Is: 0x100000, Risk: 3},
-	{Name: "docker search", Row: &row315, Risk: 4},
-	{Name: "docker secret", Row: &row301, Is: 0x100000},
-	{Name: "docker service", Row: &row301, Arity: 3, Risk: 6},
-	{Name: "docker stack", Row: &row301, Arity: 3, Is: 0x2000000000, Risk: 6},
-	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse313},
-	{Name: "docker stats", Row: &row315, Risk: 1},
-	{Name: "docker stop", Row: &row297, Is: 0x100000, Risk: 6},
-	{Name: "docker swarm", Row: &row301, Is: 0x100000, Risk: 6},
-	{Name: "docker system", Row: &row301, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker play", Row: &row304},
+	{Name: "docker plugin", Row: &row304},
+	{Name: "docker pod", Row: &row304},
+	{Name: "docker port", Row: &row318, Risk: 1},
+	{Name: "docker ps", Row: &row318, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row318, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row300, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row300, Risk: 3},
+	{Name: "docker restart", Row: &row300, Is: 0x2000100000, Risk: 3},
+	{Name: "docker rm", Row: &row300, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row300, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row315, Is: 0x2002000000000, Risk: 5, Worse: worse316},
+	{Name: "docker save", Row: &row300, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row318, Risk: 4},
+	{Name: "docker secret", Row: &row304, Is: 0x100000},
+	{Name: "docker service", Row: &row304, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row304, Arity: 3, Is: 0x2000000000, Risk: 6},
+	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse316},
+	{Name: "docker stats", Row: &row318, Risk: 1},
+	{Name: "docker stop", Row: &row300, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row304, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row304, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker system df", Risk: 1},
 	{Name: "docker system info", Risk: 1},
 	{Name: "docker system prune", Risk: 6},
-	{Name: "docker tag", Row: &row297, Is: 0x100000, Risk: 3},
-	{Name: "docker top", Row: &row315, Risk: 1},
-	{Name: "docker trust", Row: &row301},
+	{Name: "docker tag", Row: &row300, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row318, Risk: 1},
+	{Name: "docker trust", Row: &row304},
 	{Name: "docker unpause", Risk: 3},
-	{Name: "docker unshare", Row: &row297},
+	{Name: "docker unshare", Row: &row300},
 	{Name: "docker up", Is: 0x2000000000},
-	{Name: "docker update", Row: &row297, Risk: 3},
-	{Name: "docker version", Row: &row315, Risk: 1},
-	{Name: "docker volume", Row: &row301, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker update", Row: &row300, Risk: 3},
+	{Name: "docker version", Row: &row318, Risk: 1},
+	{Name: "docker volume", Row: &row304, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker volume inspect", Risk: 1},
 	{Name: "docker volume ls", Risk: 1},
 	{Name: "docker volume prune", Risk: 6},
 	{Name: "docker volume rm", Risk: 6},
-	{Name: "docker wait", Row: &row315, Risk: 3},
+	{Name: "docker wait", Row: &row318, Risk: 3},
 	{Name: "docker watch", Is: 0x2000000000},
-	{Name: "docker-compose", Row: &row303, Is: 0x100010, Destroys: acts115, Like: "docker compose"},
+	{Name: "docker-compose", Row: &row306, Is: 0x100010, Destroys: acts115, Like: "docker compose"},
 	{Name: "docker-compose bake", Is: 0x2000000000},
 	{Name: "docker-compose build", Is: 0x2000000000},
 	{Name: "docker-compose builder", Is: 0x2000000000},
 	{Name: "docker-compose buildx", Is: 0x2000000000},
 	{Name: "docker-compose compose", Is: 0x2000000000},
-	{Name: "docker-compose config", Row: &row305},
+	{Name: "docker-compose config", Row: &row308},
 	{Name: "docker-compose create", Is: 0x2000000000},
-	{Name: "docker-compose down", Row: &row309},
-	{Name: "docker-compose exec", Wrapper: &wrapper311},
+	{Name: "docker-compose down", Row: &row312},
+	{Name: "docker-compose exec", Wrapper: &wrapper314},
 	{Name: "docker-compose image", Is: 0x2000000000},
-	{Name: "docker-compose images", Row: &row305},
-	{Name: "docker-compose logs", Row: &row305},
-	{Name: "docker-compose ls", Row: &row305},
-	{Name: "docker-compose port", Row: &row305},
-	{Name: "docker-compose ps", Row: &row305},
+	{Name: "docker-compose images", Row: &row308},
+	{Name: "docker-compose logs", Row: &row308},
+	{Name: "docker-compose ls", Row: &row308},
+	{Name: "docker-compose port", Row: &row308},
+	{Name: "docker-compose ps", Row: &row308},
 	{Name: "docker-compose restart", Is: 0x2000000000},
-	{Name: "docker-compose run", Wrapper: &wrapper311, Is: 0x2000000000},
+	{Name: "docker-compose run", Wrapper: &wrapper314, Is: 0x2000000000},
 	{Name: "docker-compose stack", Is: 0x2000000000},
 	{Name: "docker-compose start", Is: 0x2000000000},
-	{Name: "docker-compose top", Row: &row305},
-	{Name: "docker-compose up", Row: &row307, Is: 0x2000000000},
-	{Name: "docker-compose version", Row: &row305},
+	{Name: "docker-compose top", Row: &row308},
+	{Name: "docker-compose up", Row: &row310, Is: 0x2000000000},
+	{Name: "docker-compose version", Row: &row308},
 	{Name: "docker-compose watch", Is: 0x2000000000},
-	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts184},
+	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts187},
 	{Name: "doctl serverless"},
 	{Name: "doctl serverless deploy", Transfer: &options79},
 	{Name: "doctrine", Destroys: acts149},
@@ -6048,39 +6118,39 @@ var commands = [...]Command{
 	{Name: "dolt sql", Is: 0x800},
 	{Name: "doltgres", Is: 0x4000000},
 	{Name: "doppler", Is: 0x10000100000},
-	{Name: "doppler run", Wrapper: &wrapper319},
-	{Name: "dos2unix", Row: &row321, Risk: 3},
-	{Name: "dotenv", Wrapper: &wrapper323},
-	{Name: "dotenv run", Wrapper: &wrapper325},
-	{Name: "dotenv-cli", Wrapper: &wrapper323},
+	{Name: "doppler run", Wrapper: &wrapper322},
+	{Name: "dos2unix", Row: &row324, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper326},
+	{Name: "dotenv run", Wrapper: &wrapper328},
+	{Name: "dotenv-cli", Wrapper: &wrapper326},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper327},
-	{Name: "dotnet", Row: &row329, Arity: 2, Is: 0x2040001218, Parent: true, Destroys: acts330},
-	{Name: "dotnet --info", Risk: 2, Worse: worse331},
-	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse331},
+	{Name: "dotenvx run", Wrapper: &wrapper330},
+	{Name: "dotnet", Row: &row332, Arity: 2, Is: 0x2040001218, Parent: true, Destroys: acts333},
+	{Name: "dotnet --info", Risk: 2, Worse: worse334},
+	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse334},
 	{Name: "dotnet add", Is: 0x300000, Risk: 4},
-	{Name: "dotnet build", Risk: 2, Worse: worse331},
-	{Name: "dotnet clean", Risk: 2, Worse: worse331},
+	{Name: "dotnet build", Risk: 2, Worse: worse334},
+	{Name: "dotnet clean", Risk: 2, Worse: worse334},
 	{Name: "dotnet ef", Arity: 3},
 	{Name: "dotnet exec", Is: 0x100000},
-	{Name: "dotnet format", Risk: 2, Worse: worse331},
+	{Name: "dotnet format", Risk: 2, Worse: worse334},
 	{Name: "dotnet fsi", Is: 0x100800},
-	{Name: "dotnet list", Risk: 2, Worse: worse331},
+	{Name: "dotnet list", Risk: 2, Worse: worse334},
 	{Name: "dotnet new", Is: 0x200000, Risk: 4},
 	{Name: "dotnet nuget", Arity: 3},
-	{Name: "dotnet pack", Risk: 2, Worse: worse331},
-	{Name: "dotnet publish", Risk: 2, Worse: worse331},
+	{Name: "dotnet pack", Risk: 2, Worse: worse334},
+	{Name: "dotnet publish", Risk: 2, Worse: worse334},
 	{Name: "dotnet remove", Risk: 4},
-	{Name: "dotnet restore", Risk: 2, Worse: worse331},
+	{Name: "dotnet restore", Risk: 2, Worse: worse334},
 	{Name: "dotnet script", Is: 0x100800},
 	{Name: "dotnet sln", Risk: 4},
-	{Name: "dotnet test", Risk: 2, Worse: worse331},
+	{Name: "dotnet test", Risk: 2, Worse: worse334},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
-	{Name: "dotnet-ef", Destroys: acts330},
+	{Name: "dotnet-ef", Destroys: acts333},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
 	{Name: "doxygen", Is: 0x200, Risk: 2},
-	{Name: "dpkg", Row: &row333, Parent: true, Destroys: acts334},
+	{Name: "dpkg", Row: &row336, Parent: true, Destroys: acts337},
 	{Name: "dpkg --list", Risk: 1},
 	{Name: "dpkg --listfiles", Risk: 1},
 	{Name: "dpkg --search", Risk: 1},
@@ -6089,16 +6159,16 @@ var commands = [...]Command{
 	{Name: "dpkg -S", Risk: 1},
 	{Name: "dpkg -l", Risk: 1},
 	{Name: "dpkg -s", Risk: 1},
-	{Name: "dpkg-query", Row: &row333, Risk: 1},
+	{Name: "dpkg-query", Row: &row336, Risk: 1},
 	{Name: "dprint", Risk: 2, Worse: worse100},
 	{Name: "drill", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts335},
+	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts338},
 	{Name: "droid", Is: 0x100000000},
 	{Name: "drone", Arity: 2, Is: 0x2000000000},
 	{Name: "dropbear", Row: &row39},
-	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts336},
-	{Name: "dropuser", Destroys: acts336},
-	{Name: "drush", Row: &row41, Destroys: acts283},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts339},
+	{Name: "dropuser", Destroys: acts339},
+	{Name: "drush", Row: &row41, Destroys: acts286},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -6109,18 +6179,18 @@ var commands = [...]Command{
 	{Name: "drush sql:query", Is: 0x800},
 	{Name: "drush sqlc", Is: 0x800},
 	{Name: "drush sqlq", Is: 0x800},
-	{Name: "dscl", Destroys: acts167},
+	{Name: "dscl", Destroys: acts170},
 	{Name: "dsh", Is: 0x4},
-	{Name: "dsmod", Destroys: acts167},
+	{Name: "dsmod", Destroys: acts170},
 	{Name: "dsqlcmd", Row: &row97},
-	{Name: "dsrm", Destroys: acts167},
+	{Name: "dsrm", Destroys: acts170},
 	{Name: "dsymutil", Is: 0x200},
 	{Name: "dtach", Is: 0x4},
 	{Name: "dtrace", Row: &row97},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row278, Risk: 1, Wipes: "listed"},
+	{Name: "du", Row: &row281, Risk: 1, Wipes: "listed"},
 	{Name: "dub", Row: &row130},
-	{Name: "duckdb", Row: &row338, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "duckdb", Row: &row341, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "dumb-init", Wrapper: &wrapper10},
 	{Name: "dune", Is: 0x2000000000, Risk: 5},
 	{Name: "duplicacy", Destroys: acts52},
@@ -6134,102 +6204,102 @@ var commands = [...]Command{
 	{Name: "easy_install", Is: 0x100000},
 	{Name: "eatmydata", Wrapper: &wrapper10},
 	{Name: "eb", Row: &row26, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "ebtables", Destroys: acts339},
+	{Name: "ebtables", Destroys: acts342},
 	{Name: "eca", Is: 0x100000000},
 	{Name: "echo", Arity: 1, Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
 	{Name: "ecl", Language: &language6},
-	{Name: "ed", Row: &row201, Is: 0x100000},
+	{Name: "ed", Row: &row204, Is: 0x100000},
 	{Name: "edgedb", Row: &row97},
 	{Name: "edgeql", Is: 0x4000000},
 	{Name: "efibootmgr", Destroys: acts82},
 	{Name: "eksctl", Row: &row26, Destroys: acts38},
-	{Name: "elasticdump", Destroys: acts246},
+	{Name: "elasticdump", Destroys: acts249},
 	{Name: "elfedit", Is: 0x200},
 	{Name: "elixir", Language: &language6, Arity: 2, Risk: 5},
 	{Name: "elixir -e", Is: 0x100000},
 	{Name: "elvish", Handler: "shell", Is: 0x40000},
 	{Name: "em++", Is: 0x200},
-	{Name: "emacs", Row: &row201},
-	{Name: "emacsclient", Row: &row201},
+	{Name: "emacs", Row: &row204},
+	{Name: "emacsclient", Row: &row204},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000, Destroys: acts340},
+	{Name: "emerge", Is: 0x100000, Destroys: acts343},
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
-	{Name: "entr", Wrapper: &wrapper342},
+	{Name: "entr", Wrapper: &wrapper345},
 	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x2000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "env-cmd", Wrapper: &wrapper323},
-	{Name: "envchain", Wrapper: &wrapper344, Is: 0x100000},
+	{Name: "env-cmd", Wrapper: &wrapper326},
+	{Name: "envchain", Wrapper: &wrapper347, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper345},
-	{Name: "envuidgid", Wrapper: &wrapper346},
+	{Name: "envdir", Wrapper: &wrapper348},
+	{Name: "envuidgid", Wrapper: &wrapper349},
 	{Name: "eopkg", Destroys: acts31},
-	{Name: "equinix", Destroys: acts184},
+	{Name: "equinix", Destroys: acts187},
 	{Name: "erase", Wipes: "removed"},
 	{Name: "erl", Language: &language6},
-	{Name: "errcheck", Row: &row348},
-	{Name: "es-curator", Destroys: acts246},
+	{Name: "errcheck", Row: &row351},
+	{Name: "es-curator", Destroys: acts249},
 	{Name: "esbuild", Row: &row49, Is: 0x2000080000, Risk: 2},
-	{Name: "eslint", Row: &row350, Is: 0x2000080018, Risk: 2, Worse: worse100},
+	{Name: "eslint", Row: &row353, Is: 0x2000080018, Risk: 2, Worse: worse100},
 	{Name: "esno", Language: &language6},
 	{Name: "et", Is: 0x4},
-	{Name: "etags", Row: &row243},
-	{Name: "etcdctl", Row: &row224, Arity: 2, Destroys: acts225},
+	{Name: "etags", Row: &row246},
+	{Name: "etcdctl", Row: &row227, Arity: 2, Destroys: acts228},
 	{Name: "eterm", Is: 0x4},
 	{Name: "eval", Handler: "eval", Is: 0x2000000000000, Risk: 5},
-	{Name: "evans", Destroys: acts351},
+	{Name: "evans", Destroys: acts354},
 	{Name: "evcxr", Language: &language6},
-	{Name: "ex", Row: &row201, Is: 0x100000},
-	{Name: "exa", Row: &row282, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ex", Row: &row204, Is: 0x100000},
+	{Name: "exa", Row: &row285, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "exec", Handler: "exec", Is: 0x2800000100000, Risk: 5},
 	{Name: "exim", Destroys: acts19},
 	{Name: "exit", Is: 0x800000000000, Risk: 1},
-	{Name: "exo", Destroys: acts184},
-	{Name: "expand", Row: &row353, Risk: 1},
+	{Name: "exo", Destroys: acts187},
+	{Name: "expand", Row: &row356, Risk: 1},
 	{Name: "expect", Language: &language6, Is: 0x104000},
 	{Name: "expo", Row: &row49, Arity: 2, Is: 0x80000, Destroys: acts146},
 	{Name: "export", Inspector: "declare", Is: 0x80000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
 	{Name: "expr", Risk: 1},
-	{Name: "eza", Row: &row282, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "eza", Row: &row285, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "fab", Arity: 2, Destroys: acts28},
 	{Name: "fabric-agent", Is: 0x100000000},
 	{Name: "factor", Language: &language6, Risk: 1},
-	{Name: "faillock", Destroys: acts167},
+	{Name: "faillock", Destroys: acts170},
 	{Name: "fakechroot", Wrapper: &wrapper10},
 	{Name: "fakeroot", Wrapper: &wrapper10},
-	{Name: "faketime", Wrapper: &wrapper355},
-	{Name: "fallocate", Row: &row357, Is: 0x100020},
+	{Name: "faketime", Wrapper: &wrapper358},
+	{Name: "fallocate", Row: &row360, Is: 0x100020},
 	{Name: "false", Is: 0x800000000000, Risk: 1},
 	{Name: "fastboot", Destroys: acts82},
 	{Name: "fastlane", Arity: 2, Destroys: acts146},
 	{Name: "fc", Inspector: "state"},
 	{Name: "fd", Handler: "fd", Is: 0x400000000, Risk: 1, Wipes: "matched"},
 	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts82},
-	{Name: "fennel", Language: &language359},
+	{Name: "fennel", Language: &language362},
 	{Name: "fg", Risk: 1},
-	{Name: "file", Row: &row361, Risk: 1},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x100000400000000, Risk: 1, Worse: worse362, Destroys: acts363, Wipes: "found"},
+	{Name: "file", Row: &row364, Risk: 1},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x100000400000000, Risk: 1, Worse: worse365, Destroys: acts366, Wipes: "found"},
 	{Name: "finger", Row: &row39},
-	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts364, Recursive: []string{"*"}},
+	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts367, Recursive: []string{"*"}},
 	{Name: "firebase deploy", Transfer: &options79},
 	{Name: "firejail", Is: 0x4},
-	{Name: "firewall-cmd", Destroys: acts339},
+	{Name: "firewall-cmd", Destroys: acts342},
 	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts365},
+	{Name: "fkill", Destroys: acts368},
 	{Name: "flake8", Row: &row83, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "flang", Is: 0x200},
 	{Name: "flashrom", Destroys: acts82},
-	{Name: "flask", Arity: 2, Destroys: acts366},
+	{Name: "flask", Arity: 2, Destroys: acts369},
 	{Name: "flask shell", Is: 0x100800},
 	{Name: "flatpak", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row122, Destroys: acts367},
+	{Name: "flit", Row: &row122, Destroys: acts370},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper369},
-	{Name: "flutter", Row: &row371, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts146},
+	{Name: "flox activate", Wrapper: &wrapper372},
+	{Name: "flutter", Row: &row374, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts146},
 	{Name: "flutter analyze", Risk: 2},
 	{Name: "flutter build", Risk: 2},
 	{Name: "flutter devices", Risk: 2},
@@ -6241,15 +6311,16 @@ var commands = [...]Command{
 	{Name: "flutter upgrade", Is: 0x100000},
 	{Name: "flux", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "fluxcd", Destroys: acts38},
-	{Name: "fly", Row: &row26, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Destroys: acts372},
-	{Name: "flyctl", Row: &row26, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Destroys: acts372},
-	{Name: "flyway", Destroys: acts373},
-	{Name: "fmt", Row: &row375, Risk: 1},
-	{Name: "fold", Row: &row377, Risk: 1},
+	{Name: "fly", Row: &row375, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts376},
+	{Name: "fly logs", Row: &row378, Risk: 4},
+	{Name: "fly status", Row: &row378, Risk: 4},
+	{Name: "flyway", Destroys: acts379},
+	{Name: "fmt", Row: &row381, Risk: 1},
+	{Name: "fold", Row: &row383, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreman", Is: 0x2000000004},
-	{Name: "forever", Arity: 2, Destroys: acts378},
+	{Name: "forever", Arity: 2, Destroys: acts384},
 	{Name: "forgecode", Is: 0x100000000},
 	{Name: "format", Is: 0x4000000000, Destroys: acts82},
 	{Name: "format.com", Is: 0x4000000000},
@@ -6261,12 +6332,12 @@ var commands = [...]Command{
 	{Name: "fsck.*", Destroys: acts82},
 	{Name: "fsi", Is: 0x100000},
 	{Name: "ftp", Row: &row39, Is: 0x28000400000, Risk: 4},
-	{Name: "fuser", Row: &row380, Is: 0x100000020000, Risk: 6, Destroys: acts365},
+	{Name: "fuser", Row: &row386, Is: 0x100000020000, Risk: 6, Destroys: acts368},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
 	{Name: "fwupdmgr", Destroys: acts82},
-	{Name: "fx", Row: &row381, Risk: 5},
-	{Name: "fzf", Row: &row383, Risk: 5},
+	{Name: "fx", Row: &row387, Risk: 5},
+	{Name: "fzf", Row: &row389, Risk: 5},
 	{Name: "g++", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gam", Destroys: acts14},
 	{Name: "gamemoderun", Wrapper: &wrapper10},
@@ -6276,7 +6347,7 @@ var commands = [...]Command{
 	{Name: "gatsby", Row: &row49},
 	{Name: "gcc", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language6},
-	{Name: "gcloud", Row: &row385, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse386, Parent: true, Destroys: acts105, Recursive: []string{"*"}},
+	{Name: "gcloud", Row: &row391, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse392, Parent: true, Destroys: acts105, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Risk: 4, Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
@@ -6304,59 +6375,59 @@ var commands = [...]Command{
 	{Name: "gcloud secrets", Is: 0x100000},
 	{Name: "gcloud ssh", Row: &row65},
 	{Name: "gcloud storage", Parent: true},
-	{Name: "gcloud storage cp", Transfer: &options387},
+	{Name: "gcloud storage cp", Transfer: &options393},
 	{Name: "gcloud storage ls", Risk: 4},
-	{Name: "gcloud storage mv", Transfer: &options387},
-	{Name: "gcloud storage rsync", Transfer: &options387},
+	{Name: "gcloud storage mv", Transfer: &options393},
+	{Name: "gcloud storage rsync", Transfer: &options393},
 	{Name: "gconftool-2", Destroys: acts102},
 	{Name: "gcore", Is: 0x20000},
-	{Name: "gdb", Row: &row97, Wrapper: &wrapper166, Is: 0x20000},
+	{Name: "gdb", Row: &row97, Wrapper: &wrapper169, Is: 0x20000},
 	{Name: "gdbserver", Is: 0x4},
 	{Name: "gdc", Is: 0x200},
 	{Name: "gdisk", Is: 0x4000000000, Destroys: acts82},
 	{Name: "gel", Is: 0x4000000},
-	{Name: "gem", Row: &row130, Arity: 2, Is: 0x20000040100000, Destroys: acts388},
+	{Name: "gem", Row: &row130, Arity: 2, Is: 0x20000040100000, Destroys: acts394},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x100000000},
 	{Name: "gemini-cli", Is: 0x100000000},
 	{Name: "gerrit", Destroys: acts139},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse389},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse395},
 	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language6},
 	{Name: "gfortran", Row: &row44, Is: 0x200},
-	{Name: "gh", Row: &row391, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x40010060000000, Parent: true, Destroys: acts392},
+	{Name: "gh", Row: &row397, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x40010060000000, Parent: true, Destroys: acts398},
 	{Name: "gh agent-task", Is: 0x100000000},
-	{Name: "gh alias", Row: &row393, Is: 0x100000},
-	{Name: "gh api", Row: &row395, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse396},
-	{Name: "gh attestation", Row: &row393},
-	{Name: "gh auth", Row: &row393, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row398, Risk: 4, Worse: worse399},
-	{Name: "gh browse", Row: &row401, Risk: 4},
-	{Name: "gh cache", Row: &row401},
-	{Name: "gh codespace", Row: &row393},
+	{Name: "gh alias", Row: &row399, Is: 0x100000},
+	{Name: "gh api", Row: &row401, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse402},
+	{Name: "gh attestation", Row: &row399},
+	{Name: "gh auth", Row: &row399, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row404, Risk: 4, Worse: worse405},
+	{Name: "gh browse", Row: &row407, Risk: 4},
+	{Name: "gh cache", Row: &row407},
+	{Name: "gh codespace", Row: &row399},
 	{Name: "gh codespace ssh", Row: &row65},
-	{Name: "gh config", Row: &row393, Is: 0x110000},
+	{Name: "gh config", Row: &row399, Is: 0x110000},
 	{Name: "gh copilot", Is: 0x100000000},
-	{Name: "gh cs", Row: &row393},
-	{Name: "gh ext", Row: &row393},
-	{Name: "gh extension", Row: &row393, Is: 0x100000},
-	{Name: "gh gist", Row: &row401},
+	{Name: "gh cs", Row: &row399},
+	{Name: "gh ext", Row: &row399},
+	{Name: "gh extension", Row: &row399, Is: 0x100000},
+	{Name: "gh gist", Row: &row407},
 	{Name: "gh gist create", Row: &row65},
 	{Name: "gh gist edit", Row: &row65},
-	{Name: "gh gpg-key", Row: &row393},
-	{Name: "gh issue", Row: &row401, Arity: 3, Parent: true},
+	{Name: "gh gpg-key", Row: &row399},
+	{Name: "gh issue", Row: &row407, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row401},
+	{Name: "gh label", Row: &row407},
 	{Name: "gh models", Is: 0x100000000},
-	{Name: "gh org", Row: &row401},
-	{Name: "gh pr", Row: &row401, Arity: 3, Parent: true},
+	{Name: "gh org", Row: &row407},
+	{Name: "gh pr", Row: &row407, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -6370,152 +6441,152 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row401},
-	{Name: "gh release", Row: &row401, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row407},
+	{Name: "gh release", Row: &row407, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row401, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row407, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row401},
-	{Name: "gh run", Row: &row401, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row407},
+	{Name: "gh run", Row: &row407, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row401, Risk: 4},
-	{Name: "gh secret", Row: &row393, Is: 0x100000},
-	{Name: "gh skill", Row: &row393},
-	{Name: "gh ssh-key", Row: &row393},
-	{Name: "gh status", Row: &row401, Risk: 4},
-	{Name: "gh variable", Row: &row393},
-	{Name: "gh workflow", Row: &row401, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row407, Risk: 4},
+	{Name: "gh secret", Row: &row399, Is: 0x100000},
+	{Name: "gh skill", Row: &row399},
+	{Name: "gh ssh-key", Row: &row399},
+	{Name: "gh status", Row: &row407, Risk: 4},
+	{Name: "gh variable", Row: &row399},
+	{Name: "gh workflow", Row: &row407, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row403, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row409, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
 	{Name: "ghci", Language: &language6, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ghz", Destroys: acts351},
-	{Name: "ginkgo", Row: &row405, Is: 0x8},
-	{Name: "gio", Row: &row54, Destroys: acts406, Wipes: "removed"},
-	{Name: "git", Row: &row408, Arity: 2, Handler: "git", Inspector: "git", Is: 0x80090c40000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row410, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row412, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git annotate", Row: &row414, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row412, Inspector: "gitapply", Risk: 3, Worse: worse415},
+	{Name: "ghz", Destroys: acts354},
+	{Name: "ginkgo", Row: &row411, Is: 0x8},
+	{Name: "gio", Row: &row54, Destroys: acts412, Wipes: "removed"},
+	{Name: "git", Row: &row414, Arity: 2, Handler: "git", Inspector: "git", Is: 0x80090c40000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row416, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row418, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git annotate", Row: &row420, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row418, Inspector: "gitapply", Risk: 3, Worse: worse421},
 	{Name: "git archimport", Row: &row54},
-	{Name: "git archive", Row: &row417, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse418},
-	{Name: "git blame", Row: &row414, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row420, Is: 0x100040, Risk: 1, Worse: worse421},
+	{Name: "git archive", Row: &row423, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse424},
+	{Name: "git blame", Row: &row420, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row426, Is: 0x100040, Risk: 1, Worse: worse427},
 	{Name: "git bugreport", Row: &row54},
-	{Name: "git bundle", Row: &row423, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row425, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row427, Risk: 1},
-	{Name: "git check-ignore", Row: &row427, Risk: 1},
-	{Name: "git check-ref-format", Row: &row429, Risk: 1},
-	{Name: "git checkout", Row: &row431, Inspector: "gitcheckout", Is: 0x1000100000, Risk: 3, Worse: worse432},
-	{Name: "git checkout-index", Row: &row434, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row436, Risk: 1},
-	{Name: "git cherry-pick", Row: &row438, Is: 0x1000000000, Risk: 3, Worse: worse439},
+	{Name: "git bundle", Row: &row429, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row431, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row433, Risk: 1},
+	{Name: "git check-ignore", Row: &row433, Risk: 1},
+	{Name: "git check-ref-format", Row: &row435, Risk: 1},
+	{Name: "git checkout", Row: &row437, Inspector: "gitcheckout", Is: 0x1000100000, Risk: 3, Worse: worse438},
+	{Name: "git checkout-index", Row: &row440, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row442, Risk: 1},
+	{Name: "git cherry-pick", Row: &row444, Is: 0x1000000000, Risk: 3, Worse: worse445},
 	{Name: "git citool", Row: &row54},
-	{Name: "git clean", Row: &row441, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row443, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row445, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row447, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse448, Parent: true},
+	{Name: "git clean", Row: &row447, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row449, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row451, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row453, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse454, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
-	{Name: "git config edit", Row: &row450, Risk: 5},
+	{Name: "git config edit", Row: &row456, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row429, Risk: 1},
+	{Name: "git count-objects", Row: &row435, Risk: 1},
 	{Name: "git credential", Row: &row54, Is: 0x100000},
 	{Name: "git credential-cache", Row: &row54},
 	{Name: "git credential-store", Row: &row54},
 	{Name: "git cvsimport", Row: &row54},
 	{Name: "git cvsserver", Row: &row54},
 	{Name: "git daemon", Row: &row54},
-	{Name: "git describe", Row: &row429, Is: 0x40, Risk: 1},
+	{Name: "git describe", Row: &row435, Is: 0x40, Risk: 1},
 	{Name: "git diagnose", Row: &row54},
-	{Name: "git diff", Row: &row436, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row436, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row436, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row436, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row452, Inspector: "gitshow"},
+	{Name: "git diff", Row: &row442, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row442, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row442, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row442, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row458, Inspector: "gitshow"},
 	{Name: "git fast-export", Row: &row54, Shows: "objects"},
 	{Name: "git fast-import", Row: &row54, Risk: 6},
-	{Name: "git fetch", Row: &row443, Inspector: "gitfetch", Risk: 4, Worse: worse453},
-	{Name: "git fetch-pack", Row: &row443},
-	{Name: "git filter-branch", Row: &row455, Is: 0x100000, Risk: 6},
+	{Name: "git fetch", Row: &row449, Inspector: "gitfetch", Risk: 4, Worse: worse459},
+	{Name: "git fetch-pack", Row: &row449},
+	{Name: "git filter-branch", Row: &row461, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
 	{Name: "git flow", Row: &row54, Arity: 3},
-	{Name: "git for-each-ref", Row: &row429, Risk: 1},
+	{Name: "git for-each-ref", Row: &row435, Risk: 1},
 	{Name: "git for-each-repo", Row: &row54},
-	{Name: "git format-patch", Row: &row457, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row459, Risk: 1},
-	{Name: "git gc", Row: &row434, Is: 0x100000, Risk: 3, Worse: worse460},
-	{Name: "git get-tar-commit-id", Row: &row429, Risk: 1},
+	{Name: "git format-patch", Row: &row463, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row465, Risk: 1},
+	{Name: "git gc", Row: &row440, Is: 0x100000, Risk: 3, Worse: worse466},
+	{Name: "git get-tar-commit-id", Row: &row435, Risk: 1},
 	{Name: "git gitk", Row: &row54},
-	{Name: "git grep", Row: &row462, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git grep", Row: &row468, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
 	{Name: "git gui", Row: &row54},
-	{Name: "git hash-object", Row: &row427, Inspector: "gitadd"},
+	{Name: "git hash-object", Row: &row433, Inspector: "gitadd"},
 	{Name: "git help", Row: &row54, Risk: 1},
 	{Name: "git hook", Row: &row54},
 	{Name: "git http-backend", Row: &row54},
 	{Name: "git imap-send", Row: &row54},
-	{Name: "git init", Row: &row464, Inspector: "gitinit", Risk: 3},
+	{Name: "git init", Row: &row470, Inspector: "gitinit", Risk: 3},
 	{Name: "git instaweb", Row: &row54},
-	{Name: "git interpret-trailers", Row: &row466},
-	{Name: "git lfs", Row: &row468, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row436, Inspector: "gitshow", Is: 0x200000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row470, Risk: 1},
-	{Name: "git ls-remote", Row: &row443, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row470, Risk: 1},
+	{Name: "git interpret-trailers", Row: &row472},
+	{Name: "git lfs", Row: &row474, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row442, Inspector: "gitshow", Is: 0x200000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row476, Risk: 1},
+	{Name: "git ls-remote", Row: &row449, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row476, Risk: 1},
 	{Name: "git maintenance", Row: &row54, Risk: 3},
-	{Name: "git merge", Row: &row438, Is: 0x1000000000, Risk: 3, Worse: worse439},
-	{Name: "git merge-base", Row: &row429, Is: 0x40, Risk: 1},
+	{Name: "git merge", Row: &row444, Is: 0x1000000000, Risk: 3, Worse: worse445},
+	{Name: "git merge-base", Row: &row435, Is: 0x40, Risk: 1},
 	{Name: "git merge-index", Row: &row54},
-	{Name: "git mergetool", Row: &row452},
-	{Name: "git mktree", Row: &row427},
-	{Name: "git mv", Row: &row472, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row429, Risk: 1},
-	{Name: "git notes", Row: &row474, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git mergetool", Row: &row458},
+	{Name: "git mktree", Row: &row433},
+	{Name: "git mv", Row: &row478, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row435, Risk: 1},
+	{Name: "git notes", Row: &row480, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row54, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row434},
-	{Name: "git patch-id", Row: &row429, Risk: 1},
-	{Name: "git prune", Row: &row434, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row434, Risk: 6},
-	{Name: "git pull", Row: &row443, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse475},
-	{Name: "git push", Row: &row477, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse478},
+	{Name: "git pack-redundant", Row: &row440},
+	{Name: "git patch-id", Row: &row435, Risk: 1},
+	{Name: "git prune", Row: &row440, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row440, Risk: 6},
+	{Name: "git pull", Row: &row449, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse481},
+	{Name: "git push", Row: &row483, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse484},
 	{Name: "git quiltimport", Row: &row54},
-	{Name: "git range-diff", Row: &row436, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row434},
-	{Name: "git rebase", Row: &row480, Is: 0x1000100000, Risk: 3, Shows: "patch"},
+	{Name: "git range-diff", Row: &row442, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row440},
+	{Name: "git rebase", Row: &row486, Is: 0x1000100000, Risk: 3, Shows: "patch"},
 	{Name: "git receive-pack", Row: &row54},
-	{Name: "git reflog", Row: &row436, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git reflog", Row: &row442, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row436, Risk: 1},
-	{Name: "git reflog-delete", Row: &row434},
-	{Name: "git refs", Row: &row434},
-	{Name: "git remote", Row: &row482, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row442, Risk: 1},
+	{Name: "git reflog-delete", Row: &row440},
+	{Name: "git refs", Row: &row440},
+	{Name: "git remote", Row: &row488, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row484, Risk: 1},
+	{Name: "git remote get-url", Row: &row490, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -6523,71 +6594,71 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row484, Risk: 4},
+	{Name: "git remote show", Row: &row490, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row443},
-	{Name: "git repack", Row: &row434, Risk: 3},
-	{Name: "git replace", Row: &row434, Is: 0x100000, Risk: 6},
+	{Name: "git remote-http", Row: &row449},
+	{Name: "git repack", Row: &row440, Risk: 3},
+	{Name: "git replace", Row: &row440, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row54, Risk: 1},
-	{Name: "git reset", Row: &row486, Is: 0x100000, Risk: 3, Worse: worse487},
-	{Name: "git restore", Row: &row489, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse490},
-	{Name: "git rev-list", Row: &row436, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row429, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row438, Is: 0x1000000000, Risk: 3, Worse: worse439},
-	{Name: "git rm", Row: &row472, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
+	{Name: "git reset", Row: &row492, Is: 0x100000, Risk: 3, Worse: worse493},
+	{Name: "git restore", Row: &row495, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse496},
+	{Name: "git rev-list", Row: &row442, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row435, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row444, Is: 0x1000000000, Risk: 3, Worse: worse445},
+	{Name: "git rm", Row: &row478, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
 	{Name: "git scalar", Row: &row54},
 	{Name: "git send-email", Row: &row54, Risk: 6},
-	{Name: "git send-pack", Row: &row477},
+	{Name: "git send-pack", Row: &row483},
 	{Name: "git shell", Row: &row54},
-	{Name: "git shortlog", Row: &row436, Risk: 1},
-	{Name: "git show", Row: &row436, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row429, Risk: 1},
-	{Name: "git show-index", Row: &row427, Shows: "objects"},
-	{Name: "git show-ref", Row: &row429, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row434, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row410, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row492, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git shortlog", Row: &row442, Risk: 1},
+	{Name: "git show", Row: &row442, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row435, Risk: 1},
+	{Name: "git show-index", Row: &row433, Shows: "objects"},
+	{Name: "git show-ref", Row: &row435, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row440, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row416, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row498, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row436, Risk: 1},
+	{Name: "git stash list", Row: &row442, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row436, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row442, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row470, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row427, Risk: 1},
-	{Name: "git submodule", Row: &row494, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row476, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row433, Risk: 1},
+	{Name: "git submodule", Row: &row500, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row496, Risk: 1},
-	{Name: "git submodule summary", Row: &row496, Risk: 1},
+	{Name: "git submodule status", Row: &row502, Risk: 1},
+	{Name: "git submodule summary", Row: &row502, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row54, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row498, Is: 0x1000000000, Risk: 3, Worse: worse499},
-	{Name: "git symbolic-ref", Row: &row434, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse500},
-	{Name: "git tag", Row: &row502, Is: 0x100000, Risk: 1, Worse: worse503},
+	{Name: "git switch", Row: &row504, Is: 0x1000000000, Risk: 3, Worse: worse505},
+	{Name: "git symbolic-ref", Row: &row440, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse506},
+	{Name: "git tag", Row: &row508, Is: 0x100000, Risk: 1, Worse: worse509},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row434, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row434, Is: 0x100000, Risk: 3, Worse: worse504},
+	{Name: "git update-index", Row: &row440, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row440, Is: 0x100000, Risk: 3, Worse: worse510},
 	{Name: "git upload-archive", Row: &row54},
 	{Name: "git upload-pack", Row: &row54},
-	{Name: "git var", Row: &row429, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row429, Risk: 1},
-	{Name: "git verify-tag", Row: &row429, Risk: 1},
-	{Name: "git version", Row: &row429, Risk: 1},
-	{Name: "git whatchanged", Row: &row436, Is: 0x200000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row506, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git var", Row: &row435, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row435, Risk: 1},
+	{Name: "git verify-tag", Row: &row435, Risk: 1},
+	{Name: "git version", Row: &row435, Risk: 1},
+	{Name: "git whatchanged", Row: &row442, Is: 0x200000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row512, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row508, Risk: 1},
+	{Name: "git worktree list", Row: &row514, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -6595,69 +6666,69 @@ var commands = [...]Command{
 	{Name: "git worktree repair", Risk: 3},
 	{Name: "git worktree unlock", Risk: 3},
 	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
-	{Name: "glab", Row: &row510, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts392},
+	{Name: "glab", Row: &row516, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts398},
 	{Name: "glab ci", Arity: 3, Parent: true},
-	{Name: "glab ci list", Row: &row512, Risk: 4},
-	{Name: "glab ci status", Row: &row512, Risk: 4},
-	{Name: "glab ci view", Row: &row512, Risk: 4},
+	{Name: "glab ci list", Row: &row518, Risk: 4},
+	{Name: "glab ci status", Row: &row518, Risk: 4},
+	{Name: "glab ci view", Row: &row518, Risk: 4},
 	{Name: "glab issue", Arity: 3, Parent: true},
-	{Name: "glab issue list", Row: &row512, Risk: 4},
-	{Name: "glab issue view", Row: &row512, Risk: 4},
+	{Name: "glab issue list", Row: &row518, Risk: 4},
+	{Name: "glab issue view", Row: &row518, Risk: 4},
 	{Name: "glab mr", Arity: 3, Parent: true},
-	{Name: "glab mr diff", Row: &row512, Risk: 4},
-	{Name: "glab mr list", Row: &row512, Risk: 4},
-	{Name: "glab mr view", Row: &row512, Risk: 4},
+	{Name: "glab mr diff", Row: &row518, Risk: 4},
+	{Name: "glab mr list", Row: &row518, Risk: 4},
+	{Name: "glab mr view", Row: &row518, Risk: 4},
 	{Name: "glab release", Arity: 3, Parent: true},
-	{Name: "glab release list", Row: &row512, Risk: 4},
-	{Name: "glab release view", Row: &row512, Risk: 4},
+	{Name: "glab release list", Row: &row518, Risk: 4},
+	{Name: "glab release view", Row: &row518, Risk: 4},
 	{Name: "glab repo", Arity: 3, Parent: true},
-	{Name: "glab repo view", Row: &row512, Risk: 4},
+	{Name: "glab repo view", Row: &row518, Risk: 4},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row514, Risk: 5},
+	{Name: "glow", Row: &row520, Risk: 5},
 	{Name: "gm4", Language: &language6, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts19},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language6, Is: 0x2000},
-	{Name: "go", Row: &row516, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
+	{Name: "go", Row: &row522, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
 	{Name: "go bug", Row: &row39},
-	{Name: "go build", Row: &row518, Is: 0x2000000000, Risk: 2, Worse: worse519},
-	{Name: "go clean", Row: &row521, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row523, Risk: 1, Worse: worse524},
-	{Name: "go env", Row: &row526, Is: 0x100040, Risk: 1, Worse: worse527},
-	{Name: "go fix", Row: &row529, Risk: 3},
-	{Name: "go fmt", Row: &row531, Risk: 3},
-	{Name: "go generate", Row: &row532, Is: 0x2000000000, Risk: 5},
-	{Name: "go get", Row: &row518, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row524, Is: 0x2000000000, Risk: 2, Worse: worse525},
+	{Name: "go clean", Row: &row527, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row529, Risk: 1, Worse: worse530},
+	{Name: "go env", Row: &row532, Is: 0x100040, Risk: 1, Worse: worse533},
+	{Name: "go fix", Row: &row535, Risk: 3},
+	{Name: "go fmt", Row: &row537, Risk: 3},
+	{Name: "go generate", Row: &row538, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row524, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row518, Is: 0x2000300000, Risk: 5},
-	{Name: "go list", Row: &row534, Is: 0x40, Risk: 1, Worse: worse524},
-	{Name: "go mod", Row: &row536, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row524, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row540, Is: 0x40, Risk: 1, Worse: worse530},
+	{Name: "go mod", Row: &row542, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse537},
+	{Name: "go mod graph", Risk: 1, Worse: worse543},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse537},
-	{Name: "go mod why", Risk: 1, Worse: worse537},
-	{Name: "go run", Row: &row529, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse543},
+	{Name: "go mod why", Risk: 1, Worse: worse543},
+	{Name: "go run", Row: &row535, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row39},
-	{Name: "go test", Row: &row538, Is: 0x2000000000, Risk: 2, Worse: worse519},
+	{Name: "go test", Row: &row544, Is: 0x2000000000, Risk: 2, Worse: worse525},
 	{Name: "go tool", Row: &row54, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row540, Risk: 1},
-	{Name: "go tool cover", Row: &row542, Risk: 1},
-	{Name: "go tool nm", Row: &row540, Risk: 1},
-	{Name: "go tool objdump", Row: &row540, Risk: 1},
-	{Name: "go version", Row: &row544, Risk: 1},
-	{Name: "go vet", Row: &row529, Is: 0x2000000000, Risk: 2, Worse: worse519},
-	{Name: "go work", Row: &row546, Arity: 3, Risk: 3},
-	{Name: "gofmt", Row: &row548, Risk: 1, Worse: worse549},
-	{Name: "gofumpt", Row: &row548, Risk: 2, Worse: worse100},
+	{Name: "go tool addr2line", Row: &row546, Risk: 1},
+	{Name: "go tool cover", Row: &row548, Risk: 1},
+	{Name: "go tool nm", Row: &row546, Risk: 1},
+	{Name: "go tool objdump", Row: &row546, Risk: 1},
+	{Name: "go version", Row: &row550, Risk: 1},
+	{Name: "go vet", Row: &row535, Is: 0x2000000000, Risk: 2, Worse: worse525},
+	{Name: "go work", Row: &row552, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row554, Risk: 1, Worse: worse555},
+	{Name: "gofumpt", Row: &row554, Risk: 2, Worse: worse100},
 	{Name: "gog", Destroys: acts19},
 	{Name: "gogcli", Destroys: acts19},
-	{Name: "goimports", Row: &row548, Risk: 2, Worse: worse100},
+	{Name: "goimports", Row: &row554, Risk: 2, Worse: worse100},
 	{Name: "golang-migrate", Destroys: acts50},
-	{Name: "golangci-lint", Row: &row551, Is: 0x8, Risk: 2, Worse: worse84, Parent: true},
+	{Name: "golangci-lint", Row: &row557, Is: 0x8, Risk: 2, Worse: worse84, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "gold", Row: &row44, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
@@ -6672,23 +6743,23 @@ var commands = [...]Command{
 	{Name: "goreleaser", Destroys: acts53},
 	{Name: "goreman", Arity: 2, Is: 0x2000000000},
 	{Name: "gorun", Language: &language1},
-	{Name: "gosec", Row: &row348},
+	{Name: "gosec", Row: &row351},
 	{Name: "gosh", Language: &language6},
-	{Name: "gosu", Wrapper: &wrapper552, Is: 0x1},
-	{Name: "gotestsum", Row: &row554, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row556, Risk: 2, Worse: worse84},
+	{Name: "gosu", Wrapper: &wrapper558, Is: 0x1},
+	{Name: "gotestsum", Row: &row560, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row562, Risk: 2, Worse: worse84},
 	{Name: "gow", Arity: 2, Is: 0x2000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
 	{Name: "gp", Language: &language6},
-	{Name: "gpasswd", Destroys: acts167},
-	{Name: "gpg", Row: &row558, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "gpasswd", Destroys: acts170},
+	{Name: "gpg", Row: &row564, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language6},
 	{Name: "gpt-engineer", Is: 0x100000000},
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x2043000018, Risk: 2, Destroys: acts559},
+	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x2043000018, Risk: 2, Destroys: acts565},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graphqurl", Is: 0x20000000},
 	{Name: "gremlin", Row: &row97},
@@ -6696,15 +6767,15 @@ var commands = [...]Command{
 	{Name: "groff", Row: &row136},
 	{Name: "grok", Is: 0x100000000},
 	{Name: "grok-cli", Is: 0x100000000},
-	{Name: "gron", Row: &row561, Risk: 5},
+	{Name: "gron", Row: &row567, Risk: 5},
 	{Name: "groovy", Language: &language6, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language6},
 	{Name: "groupadd", Risk: 7},
-	{Name: "groupdel", Destroys: acts167},
-	{Name: "groupmod", Destroys: acts167},
+	{Name: "groupdel", Destroys: acts170},
+	{Name: "groupmod", Destroys: acts170},
 	{Name: "groups", Risk: 1},
-	{Name: "grpcurl", Destroys: acts351},
+	{Name: "grpcurl", Destroys: acts354},
 	{Name: "grub-install", Destroys: acts82},
 	{Name: "grunt", Row: &row49, Is: 0x2000000018},
 	{Name: "gsettings", Destroys: acts102},
@@ -6712,111 +6783,126 @@ var commands = [...]Command{
 	{Name: "gsql", Is: 0x4000000},
 	{Name: "gst", Language: &language6},
 	{Name: "gsutil", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts105, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options387},
-	{Name: "gsutil mv", Transfer: &options387},
-	{Name: "gsutil rsync", Transfer: &options387},
+	{Name: "gsutil cp", Transfer: &options393},
+	{Name: "gsutil mv", Transfer: &options393},
+	{Name: "gsutil rsync", Transfer: &options393},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
 	{Name: "guile", Language: &language6, Risk: 5},
 	{Name: "guix", Is: 0x100000, Destroys: acts31},
 	{Name: "gulp", Row: &row49, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row563, Is: 0x100000, Risk: 3},
-	{Name: "gvim", Row: &row201},
+	{Name: "gunzip", Row: &row569, Is: 0x100000, Risk: 3},
+	{Name: "gvim", Row: &row204},
 	{Name: "gzcat", Row: &row136},
-	{Name: "gzip", Row: &row563, Is: 0x100000, Risk: 3},
-	{Name: "hadolint", Row: &row202, Risk: 2, Worse: worse84},
-	{Name: "halt", Risk: 6, Destroys: acts564},
+	{Name: "gzip", Row: &row569, Is: 0x100000, Risk: 3},
+	{Name: "hadolint", Row: &row205, Risk: 2, Worse: worse84},
+	{Name: "halt", Risk: 6, Destroys: acts570},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x100000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts565},
-	{Name: "hatch", Row: &row215, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Destroys: acts367},
+	{Name: "hasura", Destroys: acts571},
+	{Name: "hatch", Row: &row218, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts370},
 	{Name: "hatch env", Is: 0x100000},
-	{Name: "hatch run", Wrapper: &wrapper46, Arity: 3},
-	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts184},
+	{Name: "hatch run", Wrapper: &wrapper46, Arity: 3, Parent: true},
+	{Name: "hatch run check", Risk: 2},
+	{Name: "hatch run cov", Risk: 2},
+	{Name: "hatch run fmt", Risk: 2},
+	{Name: "hatch run lint", Risk: 2},
+	{Name: "hatch run test", Risk: 2},
+	{Name: "hatch run types", Risk: 2},
+	{Name: "hatch run typing", Risk: 2},
+	{Name: "hatch test", Risk: 2},
+	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts187},
 	{Name: "hdiutil", Destroys: acts47},
 	{Name: "hdparm", Is: 0x4000000000, Destroys: acts82},
-	{Name: "head", Row: &row567, Arity: 1, Risk: 1},
+	{Name: "head", Row: &row573, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper10},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper569},
+	{Name: "heft exec", Wrapper: &wrapper575},
 	{Name: "heimdall", Destroys: acts82},
-	{Name: "helix", Row: &row201},
-	{Name: "helm", Row: &row571, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts572},
-	{Name: "helm create", Row: &row573},
-	{Name: "helm delete", Row: &row573, Risk: 6},
-	{Name: "helm dependency", Row: &row575, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row575, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row575, Risk: 4},
-	{Name: "helm install", Row: &row573},
-	{Name: "helm lint", Row: &row575, Risk: 4},
-	{Name: "helm list", Row: &row575, Risk: 4},
-	{Name: "helm ls", Row: &row575, Risk: 4},
-	{Name: "helm package", Row: &row575},
-	{Name: "helm plugin", Row: &row573, Is: 0x200000},
-	{Name: "helm pull", Row: &row575},
-	{Name: "helm push", Row: &row573},
-	{Name: "helm registry", Row: &row573},
-	{Name: "helm repo", Row: &row573, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row573, Risk: 6},
+	{Name: "helix", Row: &row204},
+	{Name: "helm", Row: &row577, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts578},
+	{Name: "helm create", Row: &row579},
+	{Name: "helm delete", Row: &row579, Risk: 6},
+	{Name: "helm dependency", Row: &row581, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row581, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row581, Risk: 4},
+	{Name: "helm install", Row: &row579},
+	{Name: "helm lint", Row: &row581, Risk: 4},
+	{Name: "helm list", Row: &row581, Risk: 4},
+	{Name: "helm ls", Row: &row581, Risk: 4},
+	{Name: "helm package", Row: &row581},
+	{Name: "helm plugin", Row: &row579, Is: 0x200000},
+	{Name: "helm pull", Row: &row581},
+	{Name: "helm push", Row: &row579},
+	{Name: "helm registry", Row: &row579},
+	{Name: "helm repo", Row: &row579, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row579, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row575, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row575, Risk: 4},
-	{Name: "helm template", Row: &row575, Risk: 4},
-	{Name: "helm test", Row: &row573},
+	{Name: "helm show", Row: &row581, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row581, Risk: 4},
+	{Name: "helm template", Row: &row581, Risk: 4},
+	{Name: "helm test", Row: &row579},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row573, Risk: 6},
-	{Name: "helm upgrade", Row: &row573},
+	{Name: "helm uninstall", Row: &row579, Risk: 6},
+	{Name: "helm upgrade", Row: &row579},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts572},
+	{Name: "helmfile", Destroys: acts578},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x100000000},
-	{Name: "heroku", Row: &row26, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Destroys: acts576},
-	{Name: "heroku run", Wrapper: &wrapper578, Is: 0x2},
+	{Name: "heroku", Row: &row375, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts582},
+	{Name: "heroku addons", Row: &row584, Risk: 4},
+	{Name: "heroku apps", Row: &row584, Risk: 4},
+	{Name: "heroku domains", Row: &row584, Risk: 4},
+	{Name: "heroku logs", Row: &row584, Risk: 4},
+	{Name: "heroku ps", Row: &row584, Risk: 4},
+	{Name: "heroku releases", Row: &row584, Risk: 4},
+	{Name: "heroku run", Wrapper: &wrapper586, Is: 0x2},
+	{Name: "heroku status", Row: &row584, Risk: 4},
 	{Name: "hex", Destroys: acts146},
-	{Name: "hexdump", Row: &row580, Risk: 1},
-	{Name: "hexyl", Row: &row582},
+	{Name: "hexdump", Row: &row588, Risk: 1},
+	{Name: "hexyl", Row: &row590},
 	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts139},
-	{Name: "hhvm", Language: &language584},
+	{Name: "hhvm", Language: &language592},
 	{Name: "himalaya", Destroys: acts19},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse585, Destroys: acts586},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse593, Destroys: acts594},
 	{Name: "hive", Row: &row97, Is: 0x4000000},
 	{Name: "hivemind", Is: 0x2000000000},
 	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row588, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse589},
+	{Name: "hostname", Row: &row596, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse597},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts590},
-	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts590},
-	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts590},
-	{Name: "hub", Arity: 2, Destroys: acts392, Like: "gh"},
-	{Name: "hugo", Row: &row592, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts598},
+	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts598},
+	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts598},
+	{Name: "hub", Arity: 2, Destroys: acts398, Like: "gh"},
+	{Name: "hugo", Row: &row600, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language6},
 	{Name: "hurl", Is: 0x20000000, Destroys: acts111},
 	{Name: "husky", Is: 0x2000080000},
-	{Name: "hx", Row: &row201},
+	{Name: "hx", Row: &row204},
 	{Name: "hy", Language: &language104},
-	{Name: "hyperfine", Wrapper: &wrapper594},
-	{Name: "i386", Wrapper: &wrapper596},
+	{Name: "hyperfine", Wrapper: &wrapper602},
+	{Name: "i386", Wrapper: &wrapper604},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
-	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts184, Recursive: []string{"*"}},
+	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts187, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
 	{Name: "ibmcloud cos upload", Transfer: &options79},
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row44, Is: 0x200},
-	{Name: "iconv", Row: &row598, Risk: 1},
+	{Name: "iconv", Row: &row606, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
 	{Name: "iex", Language: &language6},
 	{Name: "ifconfig", Risk: 1, Worse: worse123},
-	{Name: "ifdown", Destroys: acts339},
+	{Name: "ifdown", Destroys: acts342},
 	{Name: "iflow", Is: 0x100000000},
 	{Name: "ifne", Wrapper: &wrapper10},
 	{Name: "ifort", Is: 0x200},
@@ -6824,16 +6910,16 @@ var commands = [...]Command{
 	{Name: "imsg", Destroys: acts14},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts7},
-	{Name: "incus exec", Wrapper: &wrapper600},
+	{Name: "incus exec", Wrapper: &wrapper608},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper602},
-	{Name: "influx", Row: &row224, Is: 0x14100000, Risk: 5, Worse: worse233, Destroys: acts191},
-	{Name: "influxd", Destroys: acts191},
-	{Name: "info", Row: &row604, Risk: 1},
+	{Name: "infisical run", Wrapper: &wrapper610},
+	{Name: "influx", Row: &row227, Is: 0x14100000, Risk: 5, Worse: worse236, Destroys: acts194},
+	{Name: "influxd", Destroys: acts194},
+	{Name: "info", Row: &row612, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts378},
+	{Name: "initctl", Destroys: acts384},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row606, Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row614, Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper10},
 	{Name: "interpreter", Is: 0x100000000},
@@ -6842,9 +6928,9 @@ var commands = [...]Command{
 	{Name: "invoke", Row: &row114, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper608},
+	{Name: "ionice", Wrapper: &wrapper616},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row610, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip", Row: &row618, Arity: 2, Risk: 5, Parent: true},
 	{Name: "ip a", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
@@ -6874,7 +6960,7 @@ var commands = [...]Command{
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper611},
+	{Name: "ip netns exec", Wrapper: &wrapper619},
 	{Name: "ip r", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
@@ -6894,17 +6980,17 @@ var commands = [...]Command{
 	{Name: "ip rule list", Risk: 1},
 	{Name: "ip rule ls", Risk: 1},
 	{Name: "ip rule show", Risk: 1},
-	{Name: "ip6tables", Destroys: acts339},
-	{Name: "ipa", Destroys: acts167},
+	{Name: "ip6tables", Destroys: acts342},
+	{Name: "ipa", Destroys: acts170},
 	{Name: "ipcs", Risk: 1},
 	{Name: "ipdb", Row: &row97},
 	{Name: "ipfs", Inspector: "transfer"},
 	{Name: "ipfs add", Transfer: &options79},
-	{Name: "ipset", Destroys: acts339},
-	{Name: "iptables", Is: 0x100000, Destroys: acts339},
+	{Name: "ipset", Destroys: acts342},
+	{Name: "iptables", Is: 0x100000, Destroys: acts342},
 	{Name: "ipython", Language: &language104, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language613, Is: 0x100000},
+	{Name: "irb", Language: &language621, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
 	{Name: "isort", Row: &row83, Is: 0x80000, Risk: 3},
@@ -6915,35 +7001,35 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language6},
-	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive614},
+	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive622},
 	{Name: "jarsigner", Is: 0x200},
 	{Name: "jasmine", Row: &row143},
-	{Name: "java", Row: &row616, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row616, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row616, Is: 0x200},
+	{Name: "java", Row: &row624, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row624, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row624, Is: 0x200},
 	{Name: "javap", Is: 0x200},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language618, Is: 0x100400},
+	{Name: "jbang", Language: &language626, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row620, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row622, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row628, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row630, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language6},
 	{Name: "jira", Destroys: acts14},
 	{Name: "jiti", Language: &language6},
 	{Name: "jj", Arity: 2, Destroys: acts139},
-	{Name: "jless", Row: &row624, Risk: 5},
+	{Name: "jless", Row: &row632, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
-	{Name: "joe", Row: &row201},
-	{Name: "join", Row: &row626, Risk: 1},
-	{Name: "journalctl", Row: &row628, Risk: 1, Worse: worse629, Destroys: acts630},
+	{Name: "joe", Row: &row204},
+	{Name: "join", Row: &row634, Risk: 1},
+	{Name: "journalctl", Row: &row636, Risk: 1, Worse: worse637, Destroys: acts638},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language6},
-	{Name: "jsdoc", Row: &row632, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row616, Language: &language6, Is: 0x200},
+	{Name: "jsdoc", Row: &row640, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row624, Language: &language6, Is: 0x200},
 	{Name: "jsr", Destroys: acts121},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
@@ -6952,33 +7038,33 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row634, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "just", Row: &row642, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
 	{Name: "jython", Language: &language104},
 	{Name: "k3d", Row: &row26, Destroys: acts38},
-	{Name: "k3s", Destroys: acts635},
+	{Name: "k3s", Destroys: acts643},
 	{Name: "k9s", Row: &row26},
-	{Name: "kadmin", Destroys: acts167},
-	{Name: "kafka-delete-records", Destroys: acts636},
-	{Name: "kafka-delete-records.sh", Destroys: acts636},
-	{Name: "kafka-topics", Destroys: acts636},
-	{Name: "kafka-topics.sh", Destroys: acts636},
-	{Name: "kak", Row: &row201},
+	{Name: "kadmin", Destroys: acts170},
+	{Name: "kafka-delete-records", Destroys: acts644},
+	{Name: "kafka-delete-records.sh", Destroys: acts644},
+	{Name: "kafka-topics", Destroys: acts644},
+	{Name: "kafka-topics.sh", Destroys: acts644},
+	{Name: "kak", Row: &row204},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row39, Destroys: acts636},
+	{Name: "kcat", Row: &row39, Destroys: acts644},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row97},
-	{Name: "kdb5_util", Destroys: acts167},
+	{Name: "kdb5_util", Destroys: acts170},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts564},
+	{Name: "kexec", Destroys: acts570},
 	{Name: "keyring", Row: &row122, Is: 0x100000, Destroys: acts20},
-	{Name: "keystone", Destroys: acts283},
+	{Name: "keystone", Destroys: acts286},
 	{Name: "keytool", Destroys: acts20},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts365},
-	{Name: "kill-port", Destroys: acts365},
-	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts365},
-	{Name: "killall5", Is: 0x100000000000, Destroys: acts365},
+	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts368},
+	{Name: "kill-port", Destroys: acts368},
+	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts368},
+	{Name: "killall5", Is: 0x100000000000, Destroys: acts368},
 	{Name: "kilo", Is: 0x100000000},
 	{Name: "kilocode", Is: 0x100000000},
 	{Name: "kimi", Is: 0x100000000},
@@ -6987,7 +7073,7 @@ var commands = [...]Command{
 	{Name: "kiro", Is: 0x100000000},
 	{Name: "kiro-cli", Is: 0x100000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts637},
+	{Name: "knex", Arity: 2, Destroys: acts645},
 	{Name: "knife", Row: &row26, Destroys: acts28},
 	{Name: "knip", Is: 0x80000},
 	{Name: "ko", Destroys: acts53},
@@ -6996,7 +7082,7 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts52},
 	{Name: "kops", Destroys: acts38},
-	{Name: "kotlin", Row: &row616, Language: &language6, Is: 0x600},
+	{Name: "kotlin", Row: &row624, Language: &language6, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
 	{Name: "kotlinc", Language: &language6, Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
@@ -7005,17 +7091,17 @@ var commands = [...]Command{
 	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts38},
-	{Name: "kubectl", Row: &row639, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts635},
-	{Name: "kubectl annotate", Row: &row573, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row641, Risk: 4, Worse: worse642},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse642},
-	{Name: "kubectl apply", Row: &row573, Risk: 5},
-	{Name: "kubectl attach", Row: &row573, Risk: 5},
-	{Name: "kubectl auth", Row: &row641, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row573, Risk: 5},
-	{Name: "kubectl certificate", Row: &row573},
-	{Name: "kubectl cluster-info", Row: &row641, Risk: 4, Worse: worse642},
-	{Name: "kubectl config", Row: &row641, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row647, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts643},
+	{Name: "kubectl annotate", Row: &row579, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row649, Risk: 4, Worse: worse650},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse650},
+	{Name: "kubectl apply", Row: &row579, Risk: 5},
+	{Name: "kubectl attach", Row: &row579, Risk: 5},
+	{Name: "kubectl auth", Row: &row649, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row579, Risk: 5},
+	{Name: "kubectl certificate", Row: &row579},
+	{Name: "kubectl cluster-info", Row: &row649, Risk: 4, Worse: worse650},
+	{Name: "kubectl config", Row: &row649, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row65},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -7024,62 +7110,62 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row65},
 	{Name: "kubectl config set-credentials", Row: &row65},
 	{Name: "kubectl config use-context", Row: &row65},
-	{Name: "kubectl config view", Risk: 1, Worse: worse643},
-	{Name: "kubectl cordon", Row: &row573, Risk: 5},
-	{Name: "kubectl cp", Row: &row573, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row573, Risk: 5},
-	{Name: "kubectl debug", Row: &row573, Risk: 5},
-	{Name: "kubectl delete", Row: &row573, Risk: 6},
-	{Name: "kubectl describe", Row: &row641, Risk: 4, Worse: worse642},
-	{Name: "kubectl diff", Row: &row641, Risk: 4, Worse: worse642},
-	{Name: "kubectl drain", Row: &row573, Risk: 6},
-	{Name: "kubectl edit", Row: &row573, Risk: 5},
-	{Name: "kubectl events", Row: &row641, Risk: 4, Worse: worse642},
+	{Name: "kubectl config view", Risk: 1, Worse: worse651},
+	{Name: "kubectl cordon", Row: &row579, Risk: 5},
+	{Name: "kubectl cp", Row: &row579, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row579, Risk: 5},
+	{Name: "kubectl debug", Row: &row579, Risk: 5},
+	{Name: "kubectl delete", Row: &row579, Risk: 6},
+	{Name: "kubectl describe", Row: &row649, Risk: 4, Worse: worse650},
+	{Name: "kubectl diff", Row: &row649, Risk: 4, Worse: worse650},
+	{Name: "kubectl drain", Row: &row579, Risk: 6},
+	{Name: "kubectl edit", Row: &row579, Risk: 5},
+	{Name: "kubectl events", Row: &row649, Risk: 4, Worse: worse650},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper645, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row641, Risk: 4, Worse: worse642},
-	{Name: "kubectl expose", Row: &row573, Risk: 5},
-	{Name: "kubectl get", Row: &row641, Risk: 4, Worse: worse642},
+	{Name: "kubectl exec", Wrapper: &wrapper653, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row649, Risk: 4, Worse: worse650},
+	{Name: "kubectl expose", Row: &row579, Risk: 5},
+	{Name: "kubectl get", Row: &row649, Risk: 4, Worse: worse650},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row573},
-	{Name: "kubectl label", Row: &row573, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row579},
+	{Name: "kubectl label", Row: &row579, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row641, Risk: 4, Worse: worse642},
-	{Name: "kubectl patch", Row: &row573, Risk: 5},
-	{Name: "kubectl plugin", Row: &row573},
-	{Name: "kubectl port-forward", Row: &row573, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row573, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row573, Risk: 6},
-	{Name: "kubectl rollout", Row: &row641, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl logs", Row: &row649, Risk: 4, Worse: worse650},
+	{Name: "kubectl patch", Row: &row579, Risk: 5},
+	{Name: "kubectl plugin", Row: &row579},
+	{Name: "kubectl port-forward", Row: &row579, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row579, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row579, Risk: 6},
+	{Name: "kubectl rollout", Row: &row649, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper645},
-	{Name: "kubectl run", Row: &row573, Risk: 5},
-	{Name: "kubectl scale", Row: &row573, Risk: 5},
-	{Name: "kubectl set", Row: &row573, Risk: 5},
-	{Name: "kubectl taint", Row: &row573, Risk: 5},
-	{Name: "kubectl top", Row: &row641, Arity: 3, Risk: 4, Worse: worse642},
-	{Name: "kubectl uncordon", Row: &row573, Risk: 5},
-	{Name: "kubectl version", Row: &row641, Risk: 4, Worse: worse642},
-	{Name: "kubectl wait", Row: &row641, Risk: 4, Worse: worse642},
+	{Name: "kubectl rsh", Wrapper: &wrapper653},
+	{Name: "kubectl run", Row: &row579, Risk: 5},
+	{Name: "kubectl scale", Row: &row579, Risk: 5},
+	{Name: "kubectl set", Row: &row579, Risk: 5},
+	{Name: "kubectl taint", Row: &row579, Risk: 5},
+	{Name: "kubectl top", Row: &row649, Arity: 3, Risk: 4, Worse: worse650},
+	{Name: "kubectl uncordon", Row: &row579, Risk: 5},
+	{Name: "kubectl version", Row: &row649, Risk: 4, Worse: worse650},
+	{Name: "kubectl wait", Row: &row649, Risk: 4, Worse: worse650},
 	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts102},
-	{Name: "last", Row: &row647, Risk: 1},
-	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts378},
-	{Name: "lb4", Destroys: acts283},
+	{Name: "last", Row: &row655, Risk: 1},
+	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts384},
+	{Name: "lb4", Destroys: acts286},
 	{Name: "lckdo", Is: 0x4},
 	{Name: "ld", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper649, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper657, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
-	{Name: "ldapdelete", Destroys: acts167},
-	{Name: "ldapmodify", Destroys: acts167},
+	{Name: "ldapdelete", Destroys: acts170},
+	{Name: "ldapmodify", Destroys: acts170},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row651},
-	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts559},
+	{Name: "ldd", Row: &row659},
+	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts565},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
 	{Name: "lein compile", Risk: 2},
@@ -7087,8 +7173,8 @@ var commands = [...]Command{
 	{Name: "lein run", Is: 0x800},
 	{Name: "lein test", Risk: 2},
 	{Name: "lerna", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts53},
-	{Name: "lerna exec", Wrapper: &wrapper569, Risk: 5},
-	{Name: "less", Row: &row653, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna exec", Wrapper: &wrapper575, Risk: 5},
+	{Name: "less", Row: &row661, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
@@ -7102,17 +7188,17 @@ var commands = [...]Command{
 	{Name: "link", Is: 0x200},
 	{Name: "linkerd", Destroys: acts38},
 	{Name: "links", Risk: 4},
-	{Name: "linode", Destroys: acts184},
-	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts184},
+	{Name: "linode", Destroys: acts187},
+	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts187},
 	{Name: "lint-staged", Row: &row49, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper596},
-	{Name: "linux64", Wrapper: &wrapper596},
-	{Name: "liquibase", Destroys: acts654},
-	{Name: "litecli", Row: &row656, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "linux32", Wrapper: &wrapper604},
+	{Name: "linux64", Wrapper: &wrapper604},
+	{Name: "liquibase", Destroys: acts662},
+	{Name: "litecli", Row: &row664, Inspector: "sql", Is: 0xc000000, Risk: 5},
 	{Name: "litefs", Row: &row97},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row44, Is: 0x200},
-	{Name: "lldb", Row: &row97, Wrapper: &wrapper166, Is: 0x20000},
+	{Name: "lldb", Row: &row97, Wrapper: &wrapper169, Is: 0x20000},
 	{Name: "lli", Is: 0x200},
 	{Name: "llm-agent", Is: 0x100000000},
 	{Name: "llvm-ar", Is: 0x200},
@@ -7121,127 +7207,127 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row658, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row666, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row39},
-	{Name: "locate", Row: &row660, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row668, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper10},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts661},
+	{Name: "logrotate", Destroys: acts669},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language6},
-	{Name: "look", Row: &row663, Risk: 1},
+	{Name: "look", Row: &row671, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts82},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row282, Arity: 1, Is: 0xc00080400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row285, Arity: 1, Is: 0xc00080400000000, Risk: 1, Wipes: "listed"},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
-	{Name: "lsd", Row: &row282, Risk: 1},
+	{Name: "lsd", Row: &row285, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row665, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row667, Risk: 1},
-	{Name: "lsusb", Row: &row669, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper671, Is: 0x20000},
-	{Name: "lua", Language: &language359, Arity: 2, Is: 0x200000000, Risk: 5},
-	{Name: "luajit", Language: &language359, Arity: 2},
+	{Name: "lsof", Row: &row673, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row675, Risk: 1},
+	{Name: "lsusb", Row: &row677, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper679, Is: 0x20000},
+	{Name: "lua", Language: &language362, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "luajit", Language: &language362, Arity: 2},
 	{Name: "luarocks", Row: &row130, Is: 0x100000, Destroys: acts146},
-	{Name: "lv", Row: &row653},
+	{Name: "lv", Row: &row661},
 	{Name: "lvextend", Destroys: acts82},
 	{Name: "lvreduce", Destroys: acts82},
 	{Name: "lvremove", Is: 0x4000000000, Destroys: acts82},
 	{Name: "lxc", Is: 0x2, Destroys: acts7},
-	{Name: "lxc exec", Wrapper: &wrapper600},
+	{Name: "lxc exec", Wrapper: &wrapper608},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row673},
+	{Name: "lz4", Row: &row681},
 	{Name: "lz4cat", Row: &row136},
 	{Name: "lzcat", Row: &row136},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "lzless", Row: &row136},
-	{Name: "lzma", Row: &row675},
+	{Name: "lzma", Row: &row683},
 	{Name: "m4", Language: &language6, Is: 0x106000},
-	{Name: "mac2unix", Row: &row321},
+	{Name: "mac2unix", Row: &row324},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper600},
+	{Name: "machinectl shell", Wrapper: &wrapper608},
 	{Name: "madge", Is: 0x80000},
 	{Name: "mage", Row: &row114, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
 	{Name: "mail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "mailsend", Destroys: acts19},
 	{Name: "mailx", Row: &row39, Is: 0x28000000000, Destroys: acts19},
-	{Name: "make", Row: &row677, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row685, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
 	{Name: "man", Row: &row33, Is: 0x40004000, Risk: 1},
-	{Name: "manage.py", Is: 0x100000, Destroys: acts287},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts290},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper10},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts678},
+	{Name: "mariadb-admin", Destroys: acts686},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row680, Is: 0x80000, Risk: 2, Worse: worse681},
-	{Name: "markdownlint-cli2", Row: &row680, Is: 0x80000, Risk: 2, Worse: worse681},
+	{Name: "markdownlint", Row: &row688, Is: 0x80000, Risk: 2, Worse: worse689},
+	{Name: "markdownlint-cli2", Row: &row688, Is: 0x80000, Risk: 2, Worse: worse689},
 	{Name: "masscan", Row: &row97},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language6},
 	{Name: "matrix-commander", Destroys: acts14},
 	{Name: "mattermost", Destroys: acts14},
-	{Name: "maturin", Is: 0x2000000000, Destroys: acts367},
+	{Name: "maturin", Is: 0x2000000000, Destroys: acts370},
 	{Name: "maxima", Language: &language6},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts682, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts690, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options78},
 	{Name: "mc mirror", Transfer: &options78},
 	{Name: "mc mv", Transfer: &options78},
-	{Name: "mcedit", Row: &row201},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts682, Recursive: []string{"*"}},
+	{Name: "mcedit", Row: &row204},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts690, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options78},
 	{Name: "mcli mirror", Transfer: &options78},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row684, Risk: 1},
-	{Name: "md5sum", Row: &row686, Risk: 1},
+	{Name: "md5", Row: &row692, Risk: 1},
+	{Name: "md5sum", Row: &row694, Risk: 1},
 	{Name: "mdadm", Is: 0x4000000000, Destroys: acts82},
-	{Name: "mdbook", Row: &row688, Is: 0x8, Risk: 2},
+	{Name: "mdbook", Row: &row696, Is: 0x8, Risk: 2},
 	{Name: "mdcat", Row: &row136},
-	{Name: "medusa", Destroys: acts283},
+	{Name: "medusa", Destroys: acts286},
 	{Name: "melos", Arity: 2},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row690, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse691},
+	{Name: "meson", Row: &row698, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse699},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
 	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper569},
+	{Name: "meta exec", Wrapper: &wrapper575},
 	{Name: "metagpt", Is: 0x100000000},
-	{Name: "metal", Destroys: acts184},
-	{Name: "micro", Row: &row201},
-	{Name: "microk8s.kubectl", Destroys: acts635},
+	{Name: "metal", Destroys: acts187},
+	{Name: "micro", Row: &row204},
+	{Name: "microk8s.kubectl", Destroys: acts643},
 	{Name: "micropython", Language: &language104},
 	{Name: "migrate", Arity: 2, Destroys: acts50},
-	{Name: "mikro-orm", Destroys: acts692},
+	{Name: "mikro-orm", Destroys: acts700},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts28},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row26, Destroys: acts38},
-	{Name: "minikube ssh", Wrapper: &wrapper694},
+	{Name: "minikube ssh", Wrapper: &wrapper702},
 	{Name: "minitest", Row: &row107, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts31},
-	{Name: "mise exec", Wrapper: &wrapper696, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper704, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper696, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper704, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper696},
+	{Name: "mise x", Wrapper: &wrapper704},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row698, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts699},
+	{Name: "mix", Row: &row706, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts707},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7255,36 +7341,36 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row701, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row703, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row709, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row711, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts82},
-	{Name: "mkfifo", Row: &row701, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row709, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts82},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts82},
-	{Name: "mknod", Row: &row701, Is: 0x20},
+	{Name: "mknod", Row: &row709, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts82},
-	{Name: "mktemp", Row: &row705, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row660},
-	{Name: "mlr", Row: &row381, Risk: 5},
+	{Name: "mktemp", Row: &row713, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row668},
+	{Name: "mlr", Row: &row387, Risk: 5},
 	{Name: "mmctl", Destroys: acts14},
 	{Name: "mocha", Row: &row58, Is: 0x2000080008, Risk: 2},
 	{Name: "modd", Arity: 2, Is: 0x2000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts706},
-	{Name: "mongodump", Row: &row708},
-	{Name: "mongorestore", Destroys: acts709},
-	{Name: "mongosh", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts706},
-	{Name: "monit", Destroys: acts378},
+	{Name: "mongo", Row: &row227, Is: 0x10100000, Risk: 5, Worse: worse236, Destroys: acts714},
+	{Name: "mongodump", Row: &row716},
+	{Name: "mongorestore", Destroys: acts717},
+	{Name: "mongosh", Row: &row227, Is: 0x10100000, Risk: 5, Worse: worse236, Destroys: acts714},
+	{Name: "monit", Destroys: acts384},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row653, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper711, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row661, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper719, Is: 0x400000, Risk: 4},
 	{Name: "mosquitto_pub", Row: &row39},
-	{Name: "most", Row: &row653, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row661, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -7294,41 +7380,41 @@ var commands = [...]Command{
 	{Name: "msmtp", Row: &row39, Is: 0x8000000000, Destroys: acts19},
 	{Name: "mtr", Inspector: "lookup", Risk: 4},
 	{Name: "multipass", Is: 0x2, Destroys: acts7},
-	{Name: "multipass exec", Wrapper: &wrapper600},
+	{Name: "multipass exec", Wrapper: &wrapper608},
 	{Name: "mutt", Row: &row39, Is: 0x8000000000, Destroys: acts19},
-	{Name: "mv", Row: &row712, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts713, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts559},
-	{Name: "mycli", Row: &row656, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row714, Is: 0x80208, Risk: 2, Worse: worse84},
-	{Name: "mysql", Row: &row716, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts709},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts678},
-	{Name: "mysqldump", Row: &row708, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts709},
+	{Name: "mv", Row: &row720, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts721, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts565},
+	{Name: "mycli", Row: &row664, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row722, Is: 0x80208, Risk: 2, Worse: worse84},
+	{Name: "mysql", Row: &row724, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts717},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts686},
+	{Name: "mysqldump", Row: &row716, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts717},
 	{Name: "mysqlsh", Row: &row97, Is: 0x4100000},
-	{Name: "nano", Row: &row201},
+	{Name: "nano", Row: &row204},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row718, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts636},
-	{Name: "nc", Row: &row720, Is: 0x8028000400000, Risk: 4},
+	{Name: "nasm", Row: &row726, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts644},
+	{Name: "nc", Row: &row728, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row720, Is: 0x8028000400000, Risk: 4},
+	{Name: "ncat", Row: &row728, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts19},
-	{Name: "neon", Destroys: acts721},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts721},
-	{Name: "net", Destroys: acts167},
-	{Name: "netcat", Row: &row720, Is: 0x8028000400000, Risk: 4},
-	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts722, Recursive: []string{"*"}},
+	{Name: "neon", Destroys: acts729},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts729},
+	{Name: "net", Destroys: acts170},
+	{Name: "netcat", Row: &row728, Is: 0x8028000400000, Risk: 4},
+	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts730, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options79},
-	{Name: "netlify dev:exec", Wrapper: &wrapper724},
-	{Name: "netplan", Destroys: acts339},
-	{Name: "netsh", Destroys: acts339},
+	{Name: "netlify dev:exec", Wrapper: &wrapper732},
+	{Name: "netplan", Destroys: acts342},
+	{Name: "netsh", Destroys: acts342},
 	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
-	{Name: "networksetup", Destroys: acts339},
+	{Name: "networksetup", Destroys: acts342},
 	{Name: "neverest", Destroys: acts19},
 	{Name: "newfs*", Destroys: acts82},
 	{Name: "newgrp", Is: 0x1},
@@ -7339,159 +7425,159 @@ var commands = [...]Command{
 	{Name: "next build", Risk: 2},
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
-	{Name: "nft", Destroys: acts339},
+	{Name: "nft", Destroys: acts342},
 	{Name: "ng", Row: &row49, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row39, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper726},
+	{Name: "nice", Wrapper: &wrapper734},
 	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row130},
-	{Name: "ninja", Row: &row114, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse691},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts727},
+	{Name: "ninja", Row: &row114, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse699},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts735},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts727},
+	{Name: "nix-collect-garbage", Destroys: acts735},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts727},
-	{Name: "nl", Row: &row729, Risk: 1},
-	{Name: "nm", Row: &row731, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts735},
+	{Name: "nl", Row: &row737, Risk: 1},
+	{Name: "nm", Row: &row739, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row97, Risk: 4},
-	{Name: "nmcli", Destroys: acts339},
+	{Name: "nmcli", Destroys: acts342},
 	{Name: "nocorrect", Wrapper: &wrapper163},
 	{Name: "node", Language: &language120, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row49, Wrapper: &wrapper733},
+	{Name: "nodemon", Row: &row49, Wrapper: &wrapper741},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
 	{Name: "noglob", Wrapper: &wrapper163},
-	{Name: "nohup", Wrapper: &wrapper735, Is: 0x2000000000000},
+	{Name: "nohup", Wrapper: &wrapper743, Is: 0x2000000000000},
 	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts101},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts14},
 	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts736},
-	{Name: "nox", Row: &row738, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse739},
-	{Name: "np", Destroys: acts740},
-	{Name: "npm", Row: &row742, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts121},
+	{Name: "now", Destroys: acts744},
+	{Name: "nox", Row: &row746, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse747},
+	{Name: "np", Destroys: acts748},
+	{Name: "npm", Row: &row750, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts121},
 	{Name: "npm access", Row: &row122, Risk: 6},
-	{Name: "npm add", Row: &row744, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "npm add", Row: &row752, Is: 0x300000, Risk: 4, Worse: worse123},
 	{Name: "npm adduser", Row: &row122},
-	{Name: "npm audit", Row: &row744, Is: 0x100000, Risk: 4, Worse: worse745},
-	{Name: "npm bin", Row: &row747, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row749, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row750},
-	{Name: "npm c edit", Row: &row750},
+	{Name: "npm audit", Row: &row752, Is: 0x100000, Risk: 4, Worse: worse753},
+	{Name: "npm bin", Row: &row755, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row757, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row758},
+	{Name: "npm c edit", Row: &row758},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row750},
+	{Name: "npm c set", Row: &row758},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row744, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row744},
+	{Name: "npm ci", Row: &row752, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row752},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row749, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row750},
-	{Name: "npm config edit", Row: &row750},
-	{Name: "npm config fix", Row: &row750},
+	{Name: "npm config", Row: &row757, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row758},
+	{Name: "npm config edit", Row: &row758},
+	{Name: "npm config fix", Row: &row758},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row750},
+	{Name: "npm config set", Row: &row758},
 	{Name: "npm create", Row: &row122, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse123},
-	{Name: "npm dedupe", Row: &row744, Risk: 4, Worse: worse123},
+	{Name: "npm dedupe", Row: &row752, Risk: 4, Worse: worse123},
 	{Name: "npm deprecate", Row: &row122, Risk: 6},
 	{Name: "npm dist-tag", Row: &row122, Risk: 6},
-	{Name: "npm doctor", Row: &row747, Risk: 4},
+	{Name: "npm doctor", Row: &row755, Risk: 4},
 	{Name: "npm edit", Row: &row122},
 	{Name: "npm exec", Wrapper: &wrapper128, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row747, Risk: 1},
+	{Name: "npm explain", Row: &row755, Risk: 1},
 	{Name: "npm explore", Row: &row122},
-	{Name: "npm fund", Row: &row747, Risk: 1, Worse: worse751},
-	{Name: "npm get", Row: &row747, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row747, Risk: 1},
+	{Name: "npm fund", Row: &row755, Risk: 1, Worse: worse759},
+	{Name: "npm get", Row: &row755, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row755, Risk: 1},
 	{Name: "npm hook", Row: &row122},
-	{Name: "npm i", Row: &row744, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "npm i", Row: &row752, Is: 0x300000, Risk: 4, Worse: worse123},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row747, Risk: 4},
+	{Name: "npm info", Row: &row755, Risk: 4},
 	{Name: "npm init", Row: &row122, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row744, Is: 0x300000, Risk: 4, Worse: worse123},
-	{Name: "npm install-test", Row: &row744, Is: 0x200000},
-	{Name: "npm it", Row: &row744, Is: 0x200000},
-	{Name: "npm la", Row: &row747, Risk: 1},
-	{Name: "npm link", Row: &row744, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row747, Risk: 1},
-	{Name: "npm ll", Row: &row747, Risk: 1},
+	{Name: "npm install", Row: &row752, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "npm install-test", Row: &row752, Is: 0x200000},
+	{Name: "npm it", Row: &row752, Is: 0x200000},
+	{Name: "npm la", Row: &row755, Risk: 1},
+	{Name: "npm link", Row: &row752, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row755, Risk: 1},
+	{Name: "npm ll", Row: &row755, Risk: 1},
 	{Name: "npm login", Row: &row122, Is: 0x100000},
 	{Name: "npm logout", Row: &row122},
-	{Name: "npm ls", Row: &row747, Risk: 1},
+	{Name: "npm ls", Row: &row755, Risk: 1},
 	{Name: "npm org", Row: &row122},
-	{Name: "npm outdated", Row: &row747, Risk: 4},
+	{Name: "npm outdated", Row: &row755, Risk: 4},
 	{Name: "npm owner", Row: &row122, Risk: 6},
-	{Name: "npm pack", Row: &row747, Risk: 3},
-	{Name: "npm ping", Row: &row747, Risk: 4},
-	{Name: "npm pkg", Row: &row749, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row752},
-	{Name: "npm pkg fix", Row: &row752},
+	{Name: "npm pack", Row: &row755, Risk: 3},
+	{Name: "npm ping", Row: &row755, Risk: 4},
+	{Name: "npm pkg", Row: &row757, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row760},
+	{Name: "npm pkg fix", Row: &row760},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row752},
-	{Name: "npm prefix", Row: &row747, Risk: 1},
+	{Name: "npm pkg set", Row: &row760},
+	{Name: "npm prefix", Row: &row755, Risk: 1},
 	{Name: "npm profile", Row: &row122},
-	{Name: "npm prune", Row: &row744, Risk: 3},
+	{Name: "npm prune", Row: &row752, Risk: 3},
 	{Name: "npm publish", Row: &row122, Risk: 6},
-	{Name: "npm query", Row: &row747, Risk: 1},
-	{Name: "npm r", Row: &row747, Risk: 3},
-	{Name: "npm rebuild", Row: &row744, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row747, Risk: 3},
-	{Name: "npm restart", Row: &row747},
-	{Name: "npm rm", Row: &row744, Risk: 3},
-	{Name: "npm root", Row: &row747, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row747},
-	{Name: "npm run", Row: &row747, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
+	{Name: "npm query", Row: &row755, Risk: 1},
+	{Name: "npm r", Row: &row755, Risk: 3},
+	{Name: "npm rebuild", Row: &row752, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row755, Risk: 3},
+	{Name: "npm restart", Row: &row755},
+	{Name: "npm rm", Row: &row752, Risk: 3},
+	{Name: "npm root", Row: &row755, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row755},
+	{Name: "npm run", Row: &row755, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row747, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
-	{Name: "npm search", Row: &row747, Risk: 4},
+	{Name: "npm run-script", Row: &row755, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
+	{Name: "npm search", Row: &row755, Risk: 4},
 	{Name: "npm set", Row: &row122, Is: 0x100000},
 	{Name: "npm set-script", Row: &row122},
-	{Name: "npm show", Row: &row747, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row747, Risk: 3},
+	{Name: "npm show", Row: &row755, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row755, Risk: 3},
 	{Name: "npm star", Row: &row122},
-	{Name: "npm start", Row: &row747},
-	{Name: "npm stop", Row: &row747},
-	{Name: "npm t", Row: &row747, Risk: 2},
+	{Name: "npm start", Row: &row755},
+	{Name: "npm stop", Row: &row755},
+	{Name: "npm t", Row: &row755, Risk: 2},
 	{Name: "npm team", Row: &row122},
-	{Name: "npm test", Row: &row747, Risk: 2},
+	{Name: "npm test", Row: &row755, Risk: 2},
 	{Name: "npm token", Row: &row122, Is: 0x100000},
-	{Name: "npm tst", Row: &row747, Risk: 2},
-	{Name: "npm un", Row: &row747, Risk: 3},
-	{Name: "npm uninstall", Row: &row744, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row747, Risk: 3},
+	{Name: "npm tst", Row: &row755, Risk: 2},
+	{Name: "npm un", Row: &row755, Risk: 3},
+	{Name: "npm uninstall", Row: &row752, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row755, Risk: 3},
 	{Name: "npm unpublish", Row: &row122, Risk: 6},
-	{Name: "npm up", Row: &row744, Is: 0x200000, Risk: 4, Worse: worse123},
-	{Name: "npm update", Row: &row744, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "npm up", Row: &row752, Is: 0x200000, Risk: 4, Worse: worse123},
+	{Name: "npm update", Row: &row752, Is: 0x300000, Risk: 4, Worse: worse123},
 	{Name: "npm upgrade", Risk: 4, Worse: worse123},
-	{Name: "npm urn", Row: &row747},
-	{Name: "npm v", Row: &row747, Risk: 4},
+	{Name: "npm urn", Row: &row755},
+	{Name: "npm v", Row: &row755, Risk: 4},
 	{Name: "npm version", Row: &row122, Risk: 3},
-	{Name: "npm view", Row: &row747, Risk: 4},
-	{Name: "npm whoami", Row: &row747, Risk: 4},
-	{Name: "npm why", Row: &row747, Risk: 1},
+	{Name: "npm view", Row: &row755, Risk: 4},
+	{Name: "npm whoami", Row: &row755, Risk: 4},
+	{Name: "npm why", Row: &row755, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper128, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -7499,44 +7585,44 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper128, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row136},
-	{Name: "nsenter", Wrapper: &wrapper754, Is: 0x1, Risk: 7},
+	{Name: "nsenter", Wrapper: &wrapper762, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts722},
+	{Name: "ntl", Destroys: acts730},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts146},
-	{Name: "numactl", Wrapper: &wrapper756},
-	{Name: "numfmt", Row: &row758, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper764},
+	{Name: "numfmt", Row: &row766, Risk: 1},
 	{Name: "nuxt", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row44, Is: 0x200},
-	{Name: "nvim", Row: &row201},
+	{Name: "nvim", Row: &row204},
 	{Name: "nvm", Is: 0x100000},
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts82},
 	{Name: "nvram", Destroys: acts102},
 	{Name: "nwipe", Destroys: acts82},
-	{Name: "nx", Row: &row760, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse761},
-	{Name: "nx build", Risk: 2, Worse: worse762},
-	{Name: "nx e2e", Risk: 2, Worse: worse762},
-	{Name: "nx exec", Wrapper: &wrapper569, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse762},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse761},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse761},
-	{Name: "nx test", Risk: 2, Worse: worse762},
-	{Name: "nx typecheck", Risk: 2, Worse: worse762},
+	{Name: "nx", Row: &row768, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse769},
+	{Name: "nx build", Risk: 2, Worse: worse770},
+	{Name: "nx e2e", Risk: 2, Worse: worse770},
+	{Name: "nx exec", Wrapper: &wrapper575, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse770},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse769},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse769},
+	{Name: "nx test", Risk: 2, Worse: worse770},
+	{Name: "nx typecheck", Risk: 2, Worse: worse770},
 	{Name: "nyc", Row: &row143, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper569},
+	{Name: "oao all", Wrapper: &wrapper575},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row764, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row772, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options79},
 	{Name: "ocaml", Language: &language6},
 	{Name: "ocamlc", Risk: 2},
 	{Name: "ocamlfind", Is: 0x1000},
-	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts184, Recursive: []string{"*"}},
+	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts187, Recursive: []string{"*"}},
 	{Name: "oci os"},
 	{Name: "oci os object"},
 	{Name: "oci os object bulk-upload", Transfer: &options79},
@@ -7544,12 +7630,12 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options79},
 	{Name: "octave", Language: &language6},
 	{Name: "octosql", Row: &row97},
-	{Name: "od", Row: &row766, Risk: 1},
+	{Name: "od", Row: &row774, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
 	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "op run", Wrapper: &wrapper327},
+	{Name: "op run", Wrapper: &wrapper330},
 	{Name: "opam", Row: &row130, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts146},
 	{Name: "open", Row: &row54},
 	{Name: "open-interpreter", Is: 0x100000000},
@@ -7559,23 +7645,23 @@ var commands = [...]Command{
 	{Name: "opencode-ai", Is: 0x100000000},
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
-	{Name: "opensearch", Destroys: acts246},
-	{Name: "openssl", Row: &row768, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "opensearch", Destroys: acts249},
+	{Name: "openssl", Row: &row776, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse769},
+	{Name: "openssl req", Risk: 1, Worse: worse777},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
-	{Name: "openstack", Row: &row26, Destroys: acts184},
+	{Name: "openstack", Row: &row26, Destroys: acts187},
 	{Name: "opentelemetry-instrument", Wrapper: &wrapper112},
 	{Name: "openvpn", Row: &row39},
 	{Name: "openvt", Is: 0x4},
 	{Name: "opkg", Is: 0x100000, Destroys: acts31},
 	{Name: "opt", Is: 0x200},
 	{Name: "optirun", Wrapper: &wrapper10},
-	{Name: "oras", Destroys: acts234},
+	{Name: "oras", Destroys: acts237},
 	{Name: "orb", Is: 0x4},
 	{Name: "osascript", Row: &row54, Language: &language6, Arity: 2, Risk: 5},
 	{Name: "osls", Destroys: acts37},
@@ -7586,41 +7672,41 @@ var commands = [...]Command{
 	{Name: "otel-cli", Is: 0x4},
 	{Name: "overcommit", Is: 0x2000000000},
 	{Name: "overmind", Is: 0x2000000000},
-	{Name: "ovh", Destroys: acts184},
+	{Name: "ovh", Destroys: acts187},
 	{Name: "ovsx", Destroys: acts146},
 	{Name: "oxlint", Row: &row99, Is: 0x80008, Risk: 2, Worse: worse100},
 	{Name: "p4", Destroys: acts139},
 	{Name: "packer", Row: &row26, Arity: 2, Destroys: acts101},
-	{Name: "packet", Destroys: acts184},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts770},
+	{Name: "packet", Destroys: acts187},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts778},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts770},
+	{Name: "pamac", Is: 0x100000, Destroys: acts778},
 	{Name: "pandoc", Row: &row136},
 	{Name: "pants", Row: &row114, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row772, Is: 0x2000000008, Risk: 2},
+	{Name: "paratest", Row: &row780, Is: 0x2000000008, Risk: 2},
 	{Name: "parcel", Row: &row49, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts82},
 	{Name: "partprobe", Destroys: acts82},
-	{Name: "paru", Is: 0x100000, Destroys: acts770},
+	{Name: "paru", Is: 0x100000, Destroys: acts778},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
-	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts167},
-	{Name: "paste", Row: &row774, Risk: 1},
-	{Name: "patch", Row: &row776, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts170},
+	{Name: "paste", Row: &row782, Risk: 1},
+	{Name: "patch", Row: &row784, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive777},
-	{Name: "payload", Destroys: acts283},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive785},
+	{Name: "payload", Destroys: acts286},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pct", Destroys: acts7},
 	{Name: "pdb", Row: &row97},
 	{Name: "pdb2", Is: 0x4000000},
 	{Name: "pdftotext", Row: &row136},
-	{Name: "pdm", Row: &row215, Arity: 2, Is: 0x2040000010, Destroys: acts367},
+	{Name: "pdm", Row: &row218, Arity: 2, Is: 0x2040000010, Destroys: acts370},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
 	{Name: "pdm run", Wrapper: &wrapper46, Arity: 3},
@@ -7632,70 +7718,85 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row97},
-	{Name: "perf record", Wrapper: &wrapper779},
-	{Name: "perf stat", Wrapper: &wrapper779},
-	{Name: "perf trace", Wrapper: &wrapper779},
-	{Name: "perl", Language: &language781, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper787},
+	{Name: "perf stat", Wrapper: &wrapper787},
+	{Name: "perf trace", Wrapper: &wrapper787},
+	{Name: "perl", Language: &language789, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row41, Is: 0x2000000000, Risk: 2},
-	{Name: "pfctl", Destroys: acts339},
-	{Name: "pg_dropcluster", Destroys: acts336},
-	{Name: "pg_dump", Row: &row708, Risk: 4},
-	{Name: "pg_dumpall", Row: &row708, Risk: 4},
+	{Name: "pfctl", Destroys: acts342},
+	{Name: "pg_dropcluster", Destroys: acts339},
+	{Name: "pg_dump", Row: &row716, Risk: 4},
+	{Name: "pg_dumpall", Row: &row716, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts709},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts709},
-	{Name: "pg_upgrade", Destroys: acts709},
+	{Name: "pg_resetwal", Destroys: acts717},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts717},
+	{Name: "pg_upgrade", Destroys: acts717},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row656, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts709},
-	{Name: "pgrep", Row: &row669, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row664, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts717},
+	{Name: "pgrep", Row: &row677, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts50},
 	{Name: "phinx", Destroys: acts149},
-	{Name: "php", Language: &language584, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row783, Risk: 1, Worse: worse784},
-	{Name: "php artisan", Arity: 3},
+	{Name: "php", Language: &language592, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row791, Risk: 1, Worse: worse792},
+	{Name: "php artisan", Arity: 3, Parent: true},
+	{Name: "php artisan about", Risk: 2},
+	{Name: "php artisan list", Risk: 2},
+	{Name: "php artisan migrate:status", Risk: 2},
+	{Name: "php artisan route:list", Risk: 2},
+	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language584},
-	{Name: "php-cs-fixer", Row: &row786, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row786, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row772, Is: 0x2000000008, Risk: 2},
-	{Name: "phpdbg", Language: &language584},
-	{Name: "phpstan", Row: &row772, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cgi", Language: &language592},
+	{Name: "php-cs-fixer", Row: &row794, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row794, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row780, Is: 0x2000000008, Risk: 2},
+	{Name: "phpdbg", Language: &language592},
+	{Name: "phpstan", Row: &row780, Is: 0x2000000008, Risk: 2},
 	{Name: "phpunit", Row: &row41, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
-	{Name: "pico", Row: &row201},
+	{Name: "pico", Row: &row204},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language6},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row563},
+	{Name: "pigz", Row: &row569},
 	{Name: "pike", Language: &language6},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row786, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row788, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
+	{Name: "pint", Row: &row794, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row796, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row790, Risk: 1},
+	{Name: "pip check", Row: &row798, Risk: 1},
 	{Name: "pip config", Row: &row122, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row122, Risk: 5},
-	{Name: "pip download", Row: &row792, Is: 0x300000, Risk: 4, Worse: worse793},
-	{Name: "pip freeze", Row: &row790, Risk: 1},
-	{Name: "pip help", Row: &row790, Risk: 1},
-	{Name: "pip index", Row: &row790, Risk: 4},
-	{Name: "pip install", Row: &row792, Is: 0x2000300000, Risk: 4, Worse: worse793},
-	{Name: "pip list", Row: &row790, Risk: 1},
+	{Name: "pip download", Row: &row800, Is: 0x300000, Risk: 4, Worse: worse801},
+	{Name: "pip freeze", Row: &row798, Risk: 1},
+	{Name: "pip help", Row: &row798, Risk: 1},
+	{Name: "pip index", Row: &row798, Risk: 4},
+	{Name: "pip install", Row: &row800, Is: 0x2000300000, Risk: 4, Worse: worse801},
+	{Name: "pip list", Row: &row798, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row790, Risk: 1},
-	{Name: "pip uninstall", Row: &row792, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row792, Is: 0x2000200000, Risk: 4, Worse: worse793},
-	{Name: "pipenv", Row: &row215, Arity: 2, Is: 0x2000000000, Parent: true},
+	{Name: "pip show", Row: &row798, Risk: 1},
+	{Name: "pip uninstall", Row: &row800, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row800, Is: 0x2000200000, Risk: 4, Worse: worse801},
+	{Name: "pipenv", Row: &row218, Arity: 2, Is: 0x2080000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse123},
 	{Name: "pipenv graph", Risk: 4, Worse: worse123},
 	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse123},
 	{Name: "pipenv lock", Risk: 4, Worse: worse123},
-	{Name: "pipenv run", Wrapper: &wrapper46, Arity: 3},
+	{Name: "pipenv run", Wrapper: &wrapper46, Arity: 3, Parent: true},
+	{Name: "pipenv run coverage", Risk: 2},
+	{Name: "pipenv run flake8", Risk: 2},
+	{Name: "pipenv run mypy", Risk: 2},
+	{Name: "pipenv run nox", Risk: 2},
+	{Name: "pipenv run pylint", Risk: 2},
+	{Name: "pipenv run pyright", Risk: 2},
+	{Name: "pipenv run pytest", Risk: 2},
+	{Name: "pipenv run ruff", Risk: 2},
+	{Name: "pipenv run tox", Risk: 2},
+	{Name: "pipenv run unittest", Risk: 2},
 	{Name: "pipenv sync", Risk: 4, Worse: worse123},
 	{Name: "pipx", Arity: 2, Is: 0x200000c0000000, Destroys: acts31},
 	{Name: "pipx inject", Is: 0x300000},
@@ -7703,74 +7804,74 @@ var commands = [...]Command{
 	{Name: "pipx run", Wrapper: &wrapper128},
 	{Name: "pipx runpip", Is: 0x100000},
 	{Name: "pipx upgrade", Is: 0x100000},
-	{Name: "pixi", Row: &row215, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
+	{Name: "pixi", Row: &row218, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper795, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper803, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper797, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper805, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts31},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
-	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts365},
+	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts368},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row799, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row807, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row660},
-	{Name: "plutil", Row: &row801, Destroys: acts102},
-	{Name: "pm-suspend", Destroys: acts564},
-	{Name: "pm2", Row: &row49, Arity: 2, Is: 0x100000000000, Destroys: acts378},
+	{Name: "plocate", Row: &row668},
+	{Name: "plutil", Row: &row809, Destroys: acts102},
+	{Name: "pm-suspend", Destroys: acts570},
+	{Name: "pm2", Row: &row49, Arity: 2, Is: 0x100000000000, Destroys: acts384},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts102},
-	{Name: "pnpm", Row: &row803, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts121},
+	{Name: "pnpm", Row: &row811, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts121},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper805},
+	{Name: "pnpm -r exec", Wrapper: &wrapper813},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row749, Risk: 1},
-	{Name: "pnpm c list", Row: &row749, Risk: 1},
-	{Name: "pnpm c ls", Row: &row749, Risk: 1},
-	{Name: "pnpm c set", Row: &row750},
+	{Name: "pnpm c get", Row: &row757, Risk: 1},
+	{Name: "pnpm c list", Row: &row757, Risk: 1},
+	{Name: "pnpm c ls", Row: &row757, Risk: 1},
+	{Name: "pnpm c set", Row: &row758},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm config", Row: &row122, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row750},
-	{Name: "pnpm config get", Row: &row749, Risk: 1},
-	{Name: "pnpm config list", Row: &row749, Risk: 1},
-	{Name: "pnpm config ls", Row: &row749, Risk: 1},
-	{Name: "pnpm config set", Row: &row750},
+	{Name: "pnpm config delete", Row: &row758},
+	{Name: "pnpm config get", Row: &row757, Risk: 1},
+	{Name: "pnpm config list", Row: &row757, Risk: 1},
+	{Name: "pnpm config ls", Row: &row757, Risk: 1},
+	{Name: "pnpm config set", Row: &row758},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row122, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper128, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row122},
-	{Name: "pnpm exec", Wrapper: &wrapper805, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row807, Risk: 4, Worse: worse123},
+	{Name: "pnpm exec", Wrapper: &wrapper813, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row815, Risk: 4, Worse: worse123},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row747, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row807, Is: 0x300000, Risk: 4, Worse: worse123},
-	{Name: "pnpm install", Row: &row807, Is: 0x300000, Risk: 4, Worse: worse123},
-	{Name: "pnpm la", Row: &row807, Risk: 1},
+	{Name: "pnpm get", Row: &row755, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row815, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "pnpm install", Row: &row815, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "pnpm la", Row: &row815, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row807, Risk: 1},
-	{Name: "pnpm ll", Row: &row807, Risk: 1},
+	{Name: "pnpm list", Row: &row815, Risk: 1},
+	{Name: "pnpm ll", Row: &row815, Risk: 1},
 	{Name: "pnpm login", Row: &row122},
-	{Name: "pnpm ls", Row: &row807, Risk: 1},
-	{Name: "pnpm outdated", Row: &row807, Risk: 1},
+	{Name: "pnpm ls", Row: &row815, Risk: 1},
+	{Name: "pnpm outdated", Row: &row815, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row752},
+	{Name: "pnpm pkg set", Row: &row760},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row122, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row807, Risk: 1},
-	{Name: "pnpm run", Row: &row807, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
+	{Name: "pnpm root", Row: &row815, Risk: 1},
+	{Name: "pnpm run", Row: &row815, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
 	{Name: "pnpm setup", Row: &row122},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row122, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row807, Risk: 2},
-	{Name: "pnpm test", Row: &row807, Risk: 2},
+	{Name: "pnpm t", Row: &row815, Risk: 2},
+	{Name: "pnpm test", Row: &row815, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -7779,19 +7880,19 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row807, Risk: 1},
+	{Name: "pnpm why", Row: &row815, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper128, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row130, Is: 0x40000000, Destroys: acts146},
-	{Name: "poetry", Row: &row215, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts367},
-	{Name: "poetry about", Row: &row809, Risk: 1},
+	{Name: "poetry", Row: &row218, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts370},
+	{Name: "poetry about", Row: &row817, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row809, Risk: 1},
+	{Name: "poetry check", Row: &row817, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row809, Risk: 1},
-	{Name: "poetry env list", Row: &row809, Risk: 1},
-	{Name: "poetry env remove", Row: &row216},
-	{Name: "poetry env use", Row: &row216},
+	{Name: "poetry env info", Row: &row817, Risk: 1},
+	{Name: "poetry env list", Row: &row817, Risk: 1},
+	{Name: "poetry env remove", Row: &row219},
+	{Name: "poetry env use", Row: &row219},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
 	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
@@ -7809,69 +7910,72 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row809, Risk: 1},
+	{Name: "poetry show", Row: &row817, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row809, Risk: 1, Worse: worse810},
+	{Name: "poetry version", Row: &row817, Risk: 1, Worse: worse818},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
 	{Name: "postcss", Row: &row49, Is: 0x80000},
 	{Name: "posting", Destroys: acts111},
-	{Name: "poweroff", Risk: 6, Destroys: acts564},
+	{Name: "poweroff", Risk: 6, Destroys: acts570},
 	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row812},
-	{Name: "pre-commit", Row: &row814, Is: 0x2040080018},
+	{Name: "pr", Row: &row820},
+	{Name: "pre-commit", Row: &row822, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
+	{Name: "pre-commit run", Row: &row824, Risk: 2},
+	{Name: "pre-commit validate-config", Row: &row824, Risk: 2},
 	{Name: "prek", Is: 0x2000000000},
 	{Name: "presto", Row: &row97, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row816, Is: 0x2000080018, Risk: 2, Worse: worse100},
+	{Name: "prettier", Row: &row826, Is: 0x2000080018, Risk: 2, Worse: worse100},
 	{Name: "prime-run", Wrapper: &wrapper10},
 	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse817, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse827, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Arity: 2, Is: 0x4080000, Destroys: acts818},
+	{Name: "prisma", Arity: 2, Is: 0x4080000, Destroys: acts828},
 	{Name: "prisma db", Is: 0x800},
-	{Name: "prisma1", Destroys: acts818},
+	{Name: "prisma1", Destroys: acts828},
 	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper820},
+	{Name: "prlimit", Wrapper: &wrapper830},
 	{Name: "profiles", Destroys: acts102},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row822, Is: 0x200, Risk: 2},
+	{Name: "protoc", Row: &row832, Is: 0x200, Risk: 2},
 	{Name: "proxychains", Wrapper: &wrapper10},
 	{Name: "proxychains4", Wrapper: &wrapper10},
-	{Name: "pry", Language: &language613, Is: 0x100000},
+	{Name: "pry", Language: &language621, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row772, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row780, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language6},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts721},
-	{Name: "psql", Row: &row824, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts729},
+	{Name: "psql", Row: &row834, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row669, Risk: 1},
+	{Name: "pstree", Row: &row677, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language104, Is: 0x100000},
-	{Name: "ptx", Row: &row826},
+	{Name: "ptx", Row: &row836},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper10},
-	{Name: "pulsar-admin", Destroys: acts636},
-	{Name: "pulumi", Row: &row26, Arity: 2, Risk: 5, Worse: worse27, Destroys: acts827},
+	{Name: "pulsar-admin", Destroys: acts644},
+	{Name: "pulumi", Row: &row838, Arity: 2, Risk: 5, Worse: worse27, Parent: true, Destroys: acts839},
+	{Name: "pulumi preview", Row: &row841, Risk: 4},
 	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
 	{Name: "pvremove", Is: 0x4000000000, Destroys: acts82},
-	{Name: "pwconv", Destroys: acts167},
+	{Name: "pwconv", Destroys: acts170},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "pwsh", Row: &row54, Language: &language6, Is: 0x100000, Risk: 5},
 	{Name: "py", Like: "python"},
 	{Name: "py-spy", Is: 0x4},
-	{Name: "py_compile", Row: &row210},
+	{Name: "py_compile", Row: &row213},
 	{Name: "pycodestyle", Row: &row56},
 	{Name: "pydocstyle", Row: &row56},
 	{Name: "pyenv", Arity: 2},
@@ -7885,7 +7989,7 @@ var commands = [...]Command{
 	{Name: "pypy3", Language: &language104, Arity: 2, Handler: "module"},
 	{Name: "pyright", Row: &row56, Is: 0x80008, Risk: 2, Worse: worse84},
 	{Name: "pyspark", Row: &row97},
-	{Name: "pytest", Row: &row829, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row843, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language104, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
@@ -7900,13 +8004,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse830},
-	{Name: "python -m pip download", Risk: 4, Worse: worse831},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse830},
-	{Name: "python -m pip install", Risk: 4, Worse: worse831},
-	{Name: "python -m pip list", Risk: 1, Worse: worse830},
-	{Name: "python -m pip show", Risk: 1, Worse: worse830},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse831},
+	{Name: "python -m pip check", Risk: 1, Worse: worse844},
+	{Name: "python -m pip download", Risk: 4, Worse: worse845},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse844},
+	{Name: "python -m pip install", Risk: 4, Worse: worse845},
+	{Name: "python -m pip list", Risk: 1, Worse: worse844},
+	{Name: "python -m pip show", Risk: 1, Worse: worse844},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse845},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -7918,18 +8022,28 @@ var commands = [...]Command{
 	{Name: "python -m unittest", Risk: 2},
 	{Name: "python -m venv", Risk: 3},
 	{Name: "python -m virtualenv", Risk: 3},
-	{Name: "python manage.py", Arity: 3},
+	{Name: "python manage.py", Arity: 3, Parent: true},
+	{Name: "python manage.py check", Risk: 2},
 	{Name: "python manage.py dbshell", Is: 0x100000},
 	{Name: "python manage.py flush", Is: 0x100000},
+	{Name: "python manage.py makemigrations", Risk: 2},
 	{Name: "python manage.py runscript", Is: 0x100000},
 	{Name: "python manage.py shell", Is: 0x100000},
+	{Name: "python manage.py showmigrations", Risk: 2},
+	{Name: "python manage.py sqlmigrate", Risk: 2},
+	{Name: "python manage.py test", Risk: 2},
 	{Name: "python2", Language: &language104, Arity: 2, Handler: "module"},
-	{Name: "python3", Language: &language104, Arity: 2, Handler: "module", Is: 0x200080410, Like: "python"},
-	{Name: "python3 manage.py", Arity: 3},
+	{Name: "python3", Language: &language104, Arity: 2, Handler: "module", Is: 0x200080410, Parent: true, Like: "python"},
+	{Name: "python3 manage.py", Arity: 3, Parent: true},
+	{Name: "python3 manage.py check", Risk: 2},
 	{Name: "python3 manage.py dbshell", Is: 0x100000},
 	{Name: "python3 manage.py flush", Is: 0x100000},
+	{Name: "python3 manage.py makemigrations", Risk: 2},
 	{Name: "python3 manage.py runscript", Is: 0x100000},
 	{Name: "python3 manage.py shell", Is: 0x100000},
+	{Name: "python3 manage.py showmigrations", Risk: 2},
+	{Name: "python3 manage.py sqlmigrate", Risk: 2},
+	{Name: "python3 manage.py test", Risk: 2},
 	{Name: "python3.10", Handler: "module", Like: "python"},
 	{Name: "python3.11", Handler: "module", Like: "python"},
 	{Name: "python3.12", Handler: "module", Like: "python"},
@@ -7947,27 +8061,34 @@ var commands = [...]Command{
 	{Name: "qodo", Is: 0x100000000},
 	{Name: "qodo-gen", Is: 0x100000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts366},
+	{Name: "quart", Destroys: acts369},
 	{Name: "questdb", Row: &row97, Is: 0x4000000},
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
 	{Name: "r2", Row: &row97},
-	{Name: "rabbitmqadmin", Destroys: acts636},
-	{Name: "rabbitmqctl", Destroys: acts636},
+	{Name: "rabbitmqadmin", Destroys: acts644},
+	{Name: "rabbitmqctl", Destroys: acts644},
 	{Name: "racket", Language: &language6, Risk: 5},
 	{Name: "raco", Row: &row130, Is: 0x100000},
 	{Name: "radare2", Row: &row97},
-	{Name: "rails", Arity: 2, Is: 0x2000080000, Destroys: acts832},
+	{Name: "rails", Arity: 2, Is: 0x2000080000, Parent: true, Destroys: acts846},
+	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
 	{Name: "rails db", Arity: 3, Is: 0x800},
+	{Name: "rails db:migrate:status", Risk: 2},
 	{Name: "rails dbconsole", Is: 0x100800},
 	{Name: "rails destroy", Is: 0x100000},
+	{Name: "rails notes", Risk: 2},
 	{Name: "rails r", Is: 0x100800},
+	{Name: "rails routes", Risk: 2},
 	{Name: "rails runner", Is: 0x100800},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts833},
-	{Name: "railway run", Wrapper: &wrapper835},
-	{Name: "rake", Row: &row114, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts832},
+	{Name: "rails stats", Risk: 2},
+	{Name: "rails test", Risk: 2},
+	{Name: "rails zeitwerk:check", Risk: 2},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts847},
+	{Name: "railway run", Wrapper: &wrapper849},
+	{Name: "rake", Row: &row114, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts846},
 	{Name: "raku", Language: &language6},
 	{Name: "rambler", Destroys: acts50},
 	{Name: "rancher", Destroys: acts38},
@@ -7979,53 +8100,93 @@ var commands = [...]Command{
 	{Name: "rbenv exec", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x100000000000, Destroys: acts378},
-	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts836, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options837},
+	{Name: "rc-service", Is: 0x100000000000, Destroys: acts384},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts850, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options851},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options837},
-	{Name: "rclone copyto", Transfer: &options837},
+	{Name: "rclone copy", Transfer: &options851},
+	{Name: "rclone copyto", Transfer: &options851},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options837, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options837, Risk: 6},
+	{Name: "rclone move", Transfer: &options851, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options851, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options837, Risk: 6},
+	{Name: "rclone sync", Transfer: &options851, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row622, Is: 0x80000},
+	{Name: "react-scripts", Row: &row630, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row839, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row853, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x800000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
-	{Name: "realm", Destroys: acts167},
+	{Name: "realm", Destroys: acts170},
 	{Name: "realpath", Is: 0x800000000000000, Risk: 1},
 	{Name: "rebar3", Row: &row130, Arity: 2, Is: 0x2000000000, Destroys: acts146},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts564},
-	{Name: "red", Row: &row201},
-	{Name: "redis-cli", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts840},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts570},
+	{Name: "red", Row: &row204},
+	{Name: "redis-cli", Row: &row227, Is: 0x10100000, Risk: 5, Worse: worse236, Parent: true, Destroys: acts854},
+	{Name: "redis-cli DBSIZE", Risk: 4},
+	{Name: "redis-cli EXISTS", Risk: 4},
+	{Name: "redis-cli GET", Risk: 4},
+	{Name: "redis-cli HGET", Risk: 4},
+	{Name: "redis-cli HGETALL", Risk: 4},
+	{Name: "redis-cli HKEYS", Risk: 4},
+	{Name: "redis-cli HLEN", Risk: 4},
+	{Name: "redis-cli INFO", Risk: 4},
+	{Name: "redis-cli KEYS", Risk: 4},
+	{Name: "redis-cli LLEN", Risk: 4},
+	{Name: "redis-cli LRANGE", Risk: 4},
+	{Name: "redis-cli PING", Risk: 4},
+	{Name: "redis-cli SCARD", Risk: 4},
+	{Name: "redis-cli SMEMBERS", Risk: 4},
+	{Name: "redis-cli STRLEN", Risk: 4},
+	{Name: "redis-cli TTL", Risk: 4},
+	{Name: "redis-cli TYPE", Risk: 4},
+	{Name: "redis-cli XLEN", Risk: 4},
+	{Name: "redis-cli ZCARD", Risk: 4},
+	{Name: "redis-cli ZRANGE", Risk: 4},
+	{Name: "redis-cli dbsize", Risk: 4},
+	{Name: "redis-cli exists", Risk: 4},
+	{Name: "redis-cli get", Risk: 4},
+	{Name: "redis-cli hget", Risk: 4},
+	{Name: "redis-cli hgetall", Risk: 4},
+	{Name: "redis-cli hkeys", Risk: 4},
+	{Name: "redis-cli hlen", Risk: 4},
+	{Name: "redis-cli info", Risk: 4},
+	{Name: "redis-cli keys", Risk: 4},
+	{Name: "redis-cli llen", Risk: 4},
+	{Name: "redis-cli lrange", Risk: 4},
+	{Name: "redis-cli ping", Risk: 4},
+	{Name: "redis-cli scard", Risk: 4},
+	{Name: "redis-cli smembers", Risk: 4},
+	{Name: "redis-cli strlen", Risk: 4},
+	{Name: "redis-cli ttl", Risk: 4},
+	{Name: "redis-cli type", Risk: 4},
+	{Name: "redis-cli xlen", Risk: 4},
+	{Name: "redis-cli zcard", Risk: 4},
+	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row107},
 	{Name: "refinery", Destroys: acts50},
-	{Name: "reflex", Wrapper: &wrapper842},
-	{Name: "reg", Destroys: acts843},
-	{Name: "regctl", Destroys: acts234},
+	{Name: "reflex", Wrapper: &wrapper856},
+	{Name: "reg", Destroys: acts857},
+	{Name: "regctl", Destroys: acts237},
 	{Name: "regedit", Destroys: acts102},
 	{Name: "regina", Language: &language6},
 	{Name: "regsvr32", Row: &row54},
-	{Name: "release-it", Destroys: acts740},
+	{Name: "release-it", Destroys: acts748},
 	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts844},
+	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts858},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts139},
-	{Name: "repo forall", Wrapper: &wrapper569},
+	{Name: "repo forall", Wrapper: &wrapper575},
 	{Name: "resize2fs", Destroys: acts82},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts52},
@@ -8033,64 +8194,64 @@ var commands = [...]Command{
 	{Name: "retry", Is: 0x4},
 	{Name: "return", Is: 0x800000000000, Risk: 1},
 	{Name: "rev", Row: &row134, Risk: 1},
-	{Name: "revive", Row: &row348},
+	{Name: "revive", Row: &row351},
 	{Name: "rexec", Row: &row39},
 	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row846, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row860, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
-	{Name: "rimraf", Row: &row268, Is: 0x80000, Destroys: acts266, Wipes: "removed"},
-	{Name: "rip", Destroys: acts266},
+	{Name: "rimraf", Row: &row271, Is: 0x80000, Destroys: acts269, Wipes: "removed"},
+	{Name: "rip", Destroys: acts269},
 	{Name: "rke", Destroys: acts38},
 	{Name: "rlogin", Row: &row39},
 	{Name: "rlwrap", Wrapper: &wrapper10},
-	{Name: "rm", Row: &row268, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts266, Wipes: "asked"},
-	{Name: "rmdir", Row: &row268, Is: 0x100020, Risk: 3, Destroys: acts266, Wipes: "removed"},
+	{Name: "rm", Row: &row271, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts269, Wipes: "asked"},
+	{Name: "rmdir", Row: &row271, Is: 0x100020, Risk: 3, Destroys: acts269, Wipes: "removed"},
 	{Name: "rollup", Row: &row49, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
-	{Name: "route", Risk: 1, Worse: worse123, Destroys: acts339},
+	{Name: "route", Risk: 1, Worse: worse123, Destroys: acts342},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts636},
-	{Name: "rpm", Row: &row848, Risk: 5, Parent: true, Destroys: acts334},
-	{Name: "rpm --query", Risk: 1, Worse: worse849},
-	{Name: "rpm --version", Risk: 1, Worse: worse849},
-	{Name: "rpm -V", Risk: 1, Worse: worse849},
-	{Name: "rpm -Va", Risk: 1, Worse: worse849},
-	{Name: "rpm -q", Risk: 1, Worse: worse849},
-	{Name: "rpm -qR", Risk: 1, Worse: worse849},
-	{Name: "rpm -qa", Risk: 1, Worse: worse849},
-	{Name: "rpm -qai", Risk: 1, Worse: worse849},
-	{Name: "rpm -qal", Risk: 1, Worse: worse849},
-	{Name: "rpm -qc", Risk: 1, Worse: worse849},
-	{Name: "rpm -qd", Risk: 1, Worse: worse849},
-	{Name: "rpm -qf", Risk: 1, Worse: worse849},
-	{Name: "rpm -qi", Risk: 1, Worse: worse849},
-	{Name: "rpm -ql", Risk: 1, Worse: worse849},
+	{Name: "rpk", Destroys: acts644},
+	{Name: "rpm", Row: &row862, Risk: 5, Parent: true, Destroys: acts337},
+	{Name: "rpm --query", Risk: 1, Worse: worse863},
+	{Name: "rpm --version", Risk: 1, Worse: worse863},
+	{Name: "rpm -V", Risk: 1, Worse: worse863},
+	{Name: "rpm -Va", Risk: 1, Worse: worse863},
+	{Name: "rpm -q", Risk: 1, Worse: worse863},
+	{Name: "rpm -qR", Risk: 1, Worse: worse863},
+	{Name: "rpm -qa", Risk: 1, Worse: worse863},
+	{Name: "rpm -qai", Risk: 1, Worse: worse863},
+	{Name: "rpm -qal", Risk: 1, Worse: worse863},
+	{Name: "rpm -qc", Risk: 1, Worse: worse863},
+	{Name: "rpm -qd", Risk: 1, Worse: worse863},
+	{Name: "rpm -qf", Risk: 1, Worse: worse863},
+	{Name: "rpm -qi", Risk: 1, Worse: worse863},
+	{Name: "rpm -ql", Risk: 1, Worse: worse863},
 	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row848},
+	{Name: "rpmquery", Row: &row862},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row97, Wrapper: &wrapper779},
+	{Name: "rr", Row: &row97, Wrapper: &wrapper787},
 	{Name: "rsh", Row: &row39},
 	{Name: "rsnapshot", Destroys: acts52},
-	{Name: "rspec", Row: &row851, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row853, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse854, Destroys: acts855, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row865, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row867, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse868, Destroys: acts869, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper696},
+	{Name: "rtx exec", Wrapper: &wrapper704},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row856, Is: 0x80008, Risk: 2, Worse: worse100},
-	{Name: "ruby", Language: &language613, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row858, Risk: 1, Worse: worse859},
-	{Name: "ruff", Row: &row861, Is: 0x80200, Risk: 2, Worse: worse100, Parent: true},
-	{Name: "ruff analyze", Row: &row863},
-	{Name: "ruff check", Row: &row863},
+	{Name: "rubocop", Row: &row870, Is: 0x80008, Risk: 2, Worse: worse100},
+	{Name: "ruby", Language: &language621, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row872, Risk: 1, Worse: worse873},
+	{Name: "ruff", Row: &row875, Is: 0x80200, Risk: 2, Worse: worse100, Parent: true},
+	{Name: "ruff analyze", Row: &row877},
+	{Name: "ruff check", Row: &row877},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row863, Risk: 3},
+	{Name: "ruff format", Row: &row877, Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
-	{Name: "run0", Wrapper: &wrapper865, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper879, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row54},
 	{Name: "runghc", Language: &language6, Is: 0x100200},
@@ -8099,130 +8260,130 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper569},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper575},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row867, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row881, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row869, Is: 0x8, Risk: 3},
-	{Name: "rustup", Row: &row122, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
+	{Name: "rustfmt", Row: &row883, Is: 0x8, Risk: 3},
+	{Name: "rustup", Row: &row375, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Risk: 1},
+	{Name: "rustup show", Row: &row885, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Risk: 1},
-	{Name: "rview", Row: &row201},
-	{Name: "rvim", Row: &row201},
+	{Name: "rustup which", Row: &row885, Risk: 1},
+	{Name: "rview", Row: &row204},
+	{Name: "rvim", Row: &row204},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row215, Arity: 2, Destroys: acts367},
+	{Name: "rye", Row: &row218, Arity: 2, Destroys: acts370},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
 	{Name: "rye run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts19},
-	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts682, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts690, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options78},
 	{Name: "s3cmd put", Transfer: &options78},
 	{Name: "s3cmd sync", Transfer: &options78},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts682, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts690, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options78},
 	{Name: "s5cmd mv", Transfer: &options78},
 	{Name: "s5cmd sync", Transfer: &options78},
-	{Name: "s6-setuidgid", Wrapper: &wrapper346},
-	{Name: "s6-svc", Destroys: acts378},
+	{Name: "s6-setuidgid", Wrapper: &wrapper349},
+	{Name: "s6-svc", Destroys: acts384},
 	{Name: "sage", Language: &language104},
 	{Name: "salt", Row: &row26, Destroys: acts28},
 	{Name: "salt-call", Row: &row26, Destroys: acts28},
 	{Name: "salt-ssh", Arity: 2, Destroys: acts28},
 	{Name: "sam", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "samba-tool", Destroys: acts167},
+	{Name: "samba-tool", Destroys: acts170},
 	{Name: "samply", Is: 0x4},
 	{Name: "samu", Row: &row114, Is: 0x2000000018},
 	{Name: "sandbox-exec", Is: 0x4},
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row871, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts559},
+	{Name: "sbt", Row: &row887, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts565},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts378},
-	{Name: "scala", Row: &row616, Language: &language6, Is: 0x1200},
+	{Name: "sc", Destroys: acts384},
+	{Name: "scala", Row: &row624, Language: &language6, Is: 0x1200},
 	{Name: "scala-cli", Language: &language6, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
 	{Name: "scalene", Language: &language1},
-	{Name: "scaleway", Destroys: acts184},
+	{Name: "scaleway", Destroys: acts187},
 	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row873, Risk: 1},
+	{Name: "scc", Row: &row889, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row114, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row875, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row891, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts82},
 	{Name: "scutil", Destroys: acts102},
-	{Name: "scw", Row: &row26, Destroys: acts184},
-	{Name: "sdiff", Row: &row877, Risk: 1},
+	{Name: "scw", Row: &row26, Destroys: acts187},
+	{Name: "sdiff", Row: &row893, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts50},
 	{Name: "sea-orm-cli", Destroys: acts50},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "sed", Row: &row879, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse880},
+	{Name: "sed", Row: &row895, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse896},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts740},
-	{Name: "semgrep", Row: &row882, Risk: 2, Worse: worse84},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts748},
+	{Name: "semgrep", Row: &row898, Risk: 2, Worse: worse84},
 	{Name: "sendemail", Destroys: acts19},
 	{Name: "sendmail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts883},
-	{Name: "sequelize-cli", Destroys: acts883},
+	{Name: "sequelize", Arity: 2, Destroys: acts899},
+	{Name: "sequelize-cli", Destroys: acts899},
 	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts378},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse817, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper885},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts384},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse827, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper901},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row887, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row889},
+	{Name: "setfacl", Row: &row903, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row905},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper552, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper891},
-	{Name: "setuidgid", Wrapper: &wrapper346},
+	{Name: "setpriv", Wrapper: &wrapper558, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper907},
+	{Name: "setuidgid", Wrapper: &wrapper349},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts82},
-	{Name: "sftp", Row: &row875, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper893, Is: 0x1},
+	{Name: "sftp", Row: &row891, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper909, Is: 0x1},
 	{Name: "sg_format", Destroys: acts82},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts82},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row686, Risk: 1},
-	{Name: "sha224sum", Row: &row686, Risk: 1},
-	{Name: "sha256sum", Row: &row686, Risk: 1},
-	{Name: "sha384sum", Row: &row686, Risk: 1},
-	{Name: "sha512sum", Row: &row686, Risk: 1},
-	{Name: "shasum", Row: &row895, Risk: 1},
+	{Name: "sha1sum", Row: &row694, Risk: 1},
+	{Name: "sha224sum", Row: &row694, Risk: 1},
+	{Name: "sha256sum", Row: &row694, Risk: 1},
+	{Name: "sha384sum", Row: &row694, Risk: 1},
+	{Name: "sha512sum", Row: &row694, Risk: 1},
+	{Name: "shasum", Row: &row911, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
-	{Name: "shellcheck", Row: &row202, Risk: 2, Worse: worse84},
-	{Name: "shfmt", Row: &row897, Risk: 2, Worse: worse84},
+	{Name: "shellcheck", Row: &row205, Risk: 2, Worse: worse84},
+	{Name: "shfmt", Row: &row913, Risk: 2, Worse: worse84},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row899, Is: 0x4000100020, Risk: 6, Destroys: acts266, Wipes: "files"},
-	{Name: "shuf", Row: &row901, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts564},
+	{Name: "shred", Row: &row915, Is: 0x4000100020, Risk: 6, Destroys: acts269, Wipes: "files"},
+	{Name: "shuf", Row: &row917, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts570},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts14},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row731, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row739, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row383},
+	{Name: "sk", Row: &row389},
 	{Name: "skaffold", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts365},
-	{Name: "skopeo", Destroys: acts234},
+	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts368},
+	{Name: "skopeo", Destroys: acts237},
 	{Name: "sl", Destroys: acts139},
 	{Name: "slack", Destroys: acts14},
 	{Name: "slack-cli", Is: 0x8000000000, Destroys: acts14},
@@ -8244,9 +8405,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper903},
-	{Name: "sops exec-file", Wrapper: &wrapper905},
-	{Name: "sort", Row: &row907, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper919},
+	{Name: "sops exec-file", Wrapper: &wrapper921},
+	{Name: "sort", Row: &row923, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -8254,39 +8415,41 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row97},
 	{Name: "spark-sql", Row: &row97, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts102},
-	{Name: "sphinx-build", Row: &row909, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row925, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
-	{Name: "split", Row: &row239, Risk: 3},
-	{Name: "sponge", Row: &row911, Is: 0x20},
+	{Name: "split", Row: &row242, Risk: 3},
+	{Name: "sponge", Row: &row927, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
 	{Name: "sq", Is: 0x4000000},
 	{Name: "sqitch", Destroys: acts50},
 	{Name: "sql-migrate", Destroys: acts50},
-	{Name: "sqlc", Arity: 2},
+	{Name: "sqlc", Arity: 2, Parent: true},
+	{Name: "sqlc compile", Risk: 2},
+	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row97, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row913, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row929, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row97, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row97},
-	{Name: "sqlite3", Row: &row338, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "sqlite3", Row: &row341, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "sqlplus", Row: &row97, Is: 0x4100000},
 	{Name: "sqlx", Destroys: acts50},
-	{Name: "srm", Row: &row268, Is: 0x100000, Risk: 6, Destroys: acts266, Wipes: "removed"},
+	{Name: "srm", Row: &row271, Is: 0x100000, Risk: 6, Destroys: acts269, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row915, Risk: 1},
+	{Name: "ss", Row: &row931, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row917, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row917, Wrapper: &wrapper919, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row933, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row933, Wrapper: &wrapper935, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row921, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "ssh-keygen", Row: &row937, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts19},
 	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row923, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts146},
+	{Name: "stack", Row: &row939, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts146},
 	{Name: "stack bench", Risk: 2, Worse: worse123},
 	{Name: "stack build", Risk: 2, Worse: worse123},
 	{Name: "stack eval", Is: 0x800},
@@ -8298,42 +8461,42 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2, Worse: worse123},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse100},
-	{Name: "standard-version", Destroys: acts740},
+	{Name: "standard-version", Destroys: acts748},
 	{Name: "standardrb", Row: &row107},
 	{Name: "start", Row: &row54},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row925, Is: 0x800080000000000, Risk: 1},
-	{Name: "staticcheck", Row: &row348, Is: 0x8, Risk: 2, Worse: worse84},
-	{Name: "stdbuf", Wrapper: &wrapper927},
+	{Name: "stat", Row: &row941, Is: 0x800080000000000, Risk: 1},
+	{Name: "staticcheck", Row: &row351, Is: 0x8, Risk: 2, Worse: worse84},
+	{Name: "stdbuf", Wrapper: &wrapper943},
 	{Name: "steampipe", Row: &row97},
 	{Name: "step", Is: 0x100000, Destroys: acts20},
 	{Name: "stop-process", Is: 0x100000000000},
 	{Name: "storybook", Row: &row49, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper671, Is: 0x20000},
-	{Name: "strapi", Destroys: acts283},
+	{Name: "strace", Wrapper: &wrapper679, Is: 0x20000},
+	{Name: "strapi", Destroys: acts286},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row929, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row945, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row49, Is: 0x2000080008, Risk: 2, Worse: worse100},
 	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper552, Is: 0x1},
-	{Name: "subl", Row: &row201},
+	{Name: "su-exec", Wrapper: &wrapper558, Is: 0x1},
+	{Name: "subl", Row: &row204},
 	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper931, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper947, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row136, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts932},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts948},
 	{Name: "supabase db", Is: 0x800},
-	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts378},
+	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts384},
 	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "surge .", Transfer: &options79},
 	{Name: "surreal", Row: &row97},
-	{Name: "sv", Destroys: acts378},
+	{Name: "sv", Destroys: acts384},
 	{Name: "svelte-check", Row: &row49, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts139},
@@ -8343,7 +8506,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row934, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row950, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8352,18 +8515,18 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row936, Is: 0x200},
-	{Name: "swiftc", Row: &row936, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row952, Is: 0x200},
+	{Name: "swiftc", Row: &row952, Is: 0x200, Risk: 2},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Destroys: acts167},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts937},
+	{Name: "sysadminctl", Destroys: acts170},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts953},
 	{Name: "sysdig", Row: &row97},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row939, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts378},
+	{Name: "systemctl", Row: &row955, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts384},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -8378,89 +8541,89 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse940},
+	{Name: "systemctl show", Risk: 1, Worse: worse956},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper942},
+	{Name: "systemd-run", Wrapper: &wrapper958},
 	{Name: "systemsetup", Destroys: acts102},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row944, Risk: 1},
-	{Name: "tail", Row: &row946, Arity: 1, Risk: 1},
-	{Name: "tailscale", Is: 0x100000, Destroys: acts184},
+	{Name: "tac", Row: &row960, Risk: 1},
+	{Name: "tail", Row: &row962, Arity: 1, Risk: 1},
+	{Name: "tailscale", Is: 0x100000, Destroys: acts187},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
 	{Name: "tap", Row: &row143, Is: 0x80000},
-	{Name: "tar", Row: &row948, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse949, Destroys: acts950, Recursive: []string{"*"}},
+	{Name: "tar", Row: &row964, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse965, Destroys: acts966, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row952, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row968, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
-	{Name: "taskkill", Is: 0x100000000000, Destroys: acts365},
-	{Name: "taskset", Wrapper: &wrapper954, Is: 0x20000},
-	{Name: "tc", Destroys: acts339},
-	{Name: "tcc", Row: &row956, Is: 0x1200},
+	{Name: "taskkill", Is: 0x100000000000, Destroys: acts368},
+	{Name: "taskset", Wrapper: &wrapper970, Is: 0x20000},
+	{Name: "tc", Destroys: acts342},
+	{Name: "tcc", Row: &row972, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts102},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row97},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
 	{Name: "tdl", Destroys: acts14},
-	{Name: "tea", Arity: 2, Destroys: acts392},
+	{Name: "tea", Arity: 2, Destroys: acts398},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row958, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row974, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
-	{Name: "telinit", Risk: 6, Destroys: acts564},
+	{Name: "telinit", Risk: 6, Destroys: acts570},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper327},
-	{Name: "telnet", Row: &row720, Is: 0x8028000400000, Risk: 4},
+	{Name: "teller run", Wrapper: &wrapper330},
+	{Name: "telnet", Row: &row728, Is: 0x8028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row960, Arity: 2, Is: 0x18, Parent: true, Destroys: acts961},
+	{Name: "terraform", Row: &row976, Arity: 2, Is: 0x18, Parent: true, Destroys: acts977},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row963, Risk: 3},
+	{Name: "terraform fmt", Row: &row979, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row963, Risk: 4},
-	{Name: "terraform graph", Row: &row963, Risk: 1},
+	{Name: "terraform get", Row: &row979, Risk: 4},
+	{Name: "terraform graph", Row: &row979, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row963, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row979, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row963, Risk: 1},
-	{Name: "terraform plan", Row: &row963, Risk: 4},
-	{Name: "terraform providers", Row: &row963, Arity: 3, Risk: 1, Worse: worse123, Parent: true},
+	{Name: "terraform output", Row: &row979, Risk: 1},
+	{Name: "terraform plan", Row: &row979, Risk: 4},
+	{Name: "terraform providers", Row: &row979, Arity: 3, Risk: 1, Worse: worse123, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row963, Risk: 1},
+	{Name: "terraform show", Row: &row979, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row965, Risk: 4},
-	{Name: "terraform state pull", Row: &row965, Risk: 4},
-	{Name: "terraform state show", Row: &row965, Risk: 4},
+	{Name: "terraform state list", Row: &row981, Risk: 4},
+	{Name: "terraform state pull", Row: &row981, Risk: 4},
+	{Name: "terraform state show", Row: &row981, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row963, Risk: 1},
-	{Name: "terraform version", Row: &row963, Risk: 1},
+	{Name: "terraform validate", Row: &row979, Risk: 1},
+	{Name: "terraform version", Row: &row979, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row960, Arity: 2, Destroys: acts961},
+	{Name: "terragrunt", Row: &row976, Arity: 2, Destroys: acts977},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
 	{Name: "test", Inspector: "test", Is: 0x880000000000, Risk: 1},
 	{Name: "testdisk", Destroys: acts82},
-	{Name: "texlua", Language: &language359},
+	{Name: "texlua", Language: &language362},
 	{Name: "textql", Row: &row97},
-	{Name: "tflint", Row: &row967, Is: 0x2000000010, Risk: 2, Worse: worse157},
+	{Name: "tflint", Row: &row983, Is: 0x2000000010, Risk: 2, Worse: worse157},
 	{Name: "tftp", Row: &row39, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper969, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper985, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper971, Is: 0x2000000000000},
+	{Name: "timeout", Wrapper: &wrapper987, Is: 0x2000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
@@ -8469,16 +8632,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row973, Risk: 1},
-	{Name: "tomlq", Row: &row975, Risk: 5},
+	{Name: "tokei", Row: &row989, Risk: 1},
+	{Name: "tomlq", Row: &row991, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper977},
+	{Name: "toolbox run", Wrapper: &wrapper993},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row979, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row738, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse739},
+	{Name: "touch", Row: &row995, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row746, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse747},
 	{Name: "toybox", Wrapper: &wrapper116},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -8487,28 +8650,28 @@ var commands = [...]Command{
 	{Name: "trae", Is: 0x100000000},
 	{Name: "trae-cli", Is: 0x100000000},
 	{Name: "trap", Handler: "trap", Is: 0x104000, Risk: 1},
-	{Name: "trash", Row: &row268, Is: 0x100000, Destroys: acts266, Wipes: "removed"},
-	{Name: "trash-empty", Destroys: acts266},
-	{Name: "trash-put", Row: &row268, Destroys: acts266, Wipes: "removed"},
+	{Name: "trash", Row: &row271, Is: 0x100000, Destroys: acts269, Wipes: "removed"},
+	{Name: "trash-empty", Destroys: acts269},
+	{Name: "trash-put", Row: &row271, Destroys: acts269, Wipes: "removed"},
 	{Name: "trdsql", Row: &row97},
-	{Name: "tree", Row: &row981, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row997, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
 	{Name: "trino", Row: &row97, Is: 0x4000000},
 	{Name: "troff", Row: &row136},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row983, Is: 0x100020, Risk: 6, Destroys: acts266, Wipes: "files"},
+	{Name: "truncate", Row: &row999, Is: 0x100020, Risk: 6, Destroys: acts269, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper985},
-	{Name: "tsc", Row: &row987, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1001},
+	{Name: "tsc", Row: &row1003, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
 	{Name: "tshark", Row: &row97},
-	{Name: "tskill", Destroys: acts365},
+	{Name: "tskill", Destroys: acts368},
 	{Name: "tslint", Risk: 2, Worse: worse100},
 	{Name: "tsocks", Wrapper: &wrapper10},
 	{Name: "tsort", Row: &row136, Risk: 1},
@@ -8521,76 +8684,76 @@ var commands = [...]Command{
 	{Name: "tune2fs", Destroys: acts82},
 	{Name: "tup", Row: &row114, Is: 0x2000000000},
 	{Name: "turbo", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts721},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts729},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts14},
-	{Name: "twine", Row: &row122, Destroys: acts367},
+	{Name: "twine", Row: &row122, Destroys: acts370},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row989, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts990},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts990},
-	{Name: "typeorm-ts-node-esm", Destroys: acts990},
+	{Name: "typedoc", Row: &row1005, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1006},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1006},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1006},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
-	{Name: "typos", Row: &row202, Risk: 2, Worse: worse84},
+	{Name: "typos", Row: &row205, Risk: 2, Worse: worse84},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000, Destroys: acts339},
+	{Name: "ufw", Is: 0x100000, Destroys: acts342},
 	{Name: "ug", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ul", Row: &row136},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper569},
+	{Name: "ultra", Wrapper: &wrapper575},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper992},
-	{Name: "uncompress", Row: &row213},
-	{Name: "unexpand", Row: &row353, Risk: 1},
-	{Name: "uniq", Row: &row994, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row996, Is: 0x18, Risk: 2},
-	{Name: "unix2dos", Row: &row321, Risk: 3},
-	{Name: "unix2mac", Row: &row321},
-	{Name: "unlink", Row: &row268, Is: 0x100020, Risk: 6, Destroys: acts266, Wipes: "files"},
-	{Name: "unlz4", Row: &row673},
-	{Name: "unlzma", Row: &row675},
-	{Name: "unpigz", Row: &row563},
+	{Name: "unbuffer", Wrapper: &wrapper1008},
+	{Name: "uncompress", Row: &row216},
+	{Name: "unexpand", Row: &row356, Risk: 1},
+	{Name: "uniq", Row: &row1010, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1012, Is: 0x2000000018, Risk: 2},
+	{Name: "unix2dos", Row: &row324, Risk: 3},
+	{Name: "unix2mac", Row: &row324},
+	{Name: "unlink", Row: &row271, Is: 0x100020, Risk: 6, Destroys: acts269, Wipes: "files"},
+	{Name: "unlz4", Row: &row681},
+	{Name: "unlzma", Row: &row683},
+	{Name: "unpigz", Row: &row569},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper998},
+	{Name: "unshare", Wrapper: &wrapper1014},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row675, Risk: 3},
-	{Name: "unzip", Row: &row1000, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1001},
-	{Name: "unzstd", Row: &row1003, Risk: 3},
+	{Name: "unxz", Row: &row683, Risk: 3},
+	{Name: "unzip", Row: &row1016, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1017},
+	{Name: "unzstd", Row: &row1019, Risk: 3},
 	{Name: "up", Destroys: acts37},
-	{Name: "upcloud", Destroys: acts184},
-	{Name: "upctl", Destroys: acts184},
+	{Name: "upcloud", Destroys: acts187},
+	{Name: "upctl", Destroys: acts187},
 	{Name: "uptime", Risk: 1},
 	{Name: "urxvt", Is: 0x4},
 	{Name: "urxvtc", Is: 0x4},
 	{Name: "useradd", Is: 0x100000, Risk: 7},
-	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts167},
-	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts167},
+	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts170},
+	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts170},
 	{Name: "users", Row: &row136, Risk: 1},
-	{Name: "usql", Row: &row656, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "usql", Row: &row664, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts7},
 	{Name: "uudecode", Row: &row136},
 	{Name: "uuencode", Row: &row136},
-	{Name: "uv", Row: &row215, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1004},
+	{Name: "uv", Row: &row218, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1020},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1006, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1008, Risk: 4},
+	{Name: "uv build", Row: &row1022, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1024, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1010, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1010, Risk: 1},
-	{Name: "uv pip list", Row: &row1010, Risk: 1},
-	{Name: "uv pip show", Row: &row1010, Risk: 1},
-	{Name: "uv pip tree", Row: &row1010, Risk: 1},
+	{Name: "uv pip check", Row: &row1026, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1026, Risk: 1},
+	{Name: "uv pip list", Row: &row1026, Risk: 1},
+	{Name: "uv pip show", Row: &row1026, Risk: 1},
+	{Name: "uv pip tree", Row: &row1026, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1012, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1028, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2},
 	{Name: "uv run flake8", Risk: 2},
@@ -8615,31 +8778,35 @@ var commands = [...]Command{
 	{Name: "v run", Is: 0x100000},
 	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
-	{Name: "vale", Row: &row202, Risk: 2, Worse: worse84},
-	{Name: "valgrind", Wrapper: &wrapper1014},
+	{Name: "vale", Row: &row205, Risk: 2, Worse: worse84},
+	{Name: "valgrind", Wrapper: &wrapper1030},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts85},
 	{Name: "vbc", Is: 0x200},
 	{Name: "vboxmanage", Destroys: acts7},
 	{Name: "vcpkg", Row: &row130, Is: 0x100000, Destroys: acts146},
-	{Name: "vdir", Row: &row282, Risk: 1},
+	{Name: "vdir", Row: &row285, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts736, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1032, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts744, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
+	{Name: "vercel inspect", Row: &row1033, Risk: 4},
+	{Name: "vercel list", Row: &row1033, Risk: 4},
+	{Name: "vercel logs", Row: &row1033, Risk: 4},
+	{Name: "vercel ls", Row: &row1033, Risk: 4},
 	{Name: "vgreduce", Destroys: acts82},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts82},
-	{Name: "vi", Row: &row201},
+	{Name: "vi", Row: &row204},
 	{Name: "vibe", Is: 0x100000000},
 	{Name: "vibe-kanban", Is: 0x100000000},
-	{Name: "view", Row: &row201},
-	{Name: "vim", Row: &row201},
-	{Name: "vimdiff", Row: &row201},
-	{Name: "vipw", Destroys: acts167},
+	{Name: "view", Row: &row204},
+	{Name: "vim", Row: &row204},
+	{Name: "vimdiff", Row: &row204},
+	{Name: "vipw", Destroys: acts170},
 	{Name: "virsh", Destroys: acts7},
 	{Name: "visudo", Is: 0x1, Risk: 7},
 	{Name: "vite", Row: &row49, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row1016, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1035, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
@@ -8647,9 +8814,9 @@ var commands = [...]Command{
 	{Name: "volta run", Wrapper: &wrapper46},
 	{Name: "vsce", Destroys: acts146},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row987, Is: 0x2000080218, Risk: 2},
-	{Name: "vultr", Destroys: acts184},
-	{Name: "vultr-cli", Destroys: acts184},
+	{Name: "vue-tsc", Row: &row1003, Is: 0x2000080218, Risk: 2},
+	{Name: "vultr", Destroys: acts187},
+	{Name: "vultr-cli", Destroys: acts187},
 	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse84},
 	{Name: "w", Risk: 1},
 	{Name: "w3m", Risk: 4},
@@ -8661,22 +8828,22 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1018, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1020},
+	{Name: "watch", Wrapper: &wrapper1037, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1039},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row26, Destroys: acts101},
-	{Name: "wc", Row: &row1022, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1041, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts146},
 	{Name: "webpack", Row: &row49, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row54, Is: 0x10008000000000},
-	{Name: "werf", Destroys: acts572},
+	{Name: "werf", Destroys: acts578},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper569},
+	{Name: "west forall", Wrapper: &wrapper575},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
-	{Name: "wg-quick", Destroys: acts339},
-	{Name: "wget", Row: &row1024, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1025, Keeps: &keeps1026},
+	{Name: "wg-quick", Destroys: acts342},
+	{Name: "wget", Row: &row1043, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1044, Keeps: &keeps1045},
 	{Name: "wget2", Is: 0x10008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
@@ -8689,7 +8856,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row1028, Is: 0x100000, Risk: 6, Destroys: acts266},
+	{Name: "wipe", Row: &row1047, Is: 0x100000, Risk: 6, Destroys: acts269},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts82},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row97},
@@ -8698,83 +8865,83 @@ var commands = [...]Command{
 	{Name: "wolframscript", Language: &language6},
 	{Name: "woodpecker-cli", Arity: 2, Is: 0x2000000000},
 	{Name: "wormhole", Is: 0x8000000000, Recursive: []string{"*"}},
-	{Name: "wp", Row: &row41, Destroys: acts283},
+	{Name: "wp", Row: &row41, Destroys: acts286},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1029},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1048},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
 	{Name: "wscat", Row: &row39, Is: 0x10008000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper1031, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper569},
+	{Name: "wsl", Wrapper: &wrapper1050, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper575},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper596},
+	{Name: "x86_64", Wrapper: &wrapper604},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts727},
+	{Name: "xbps-remove", Destroys: acts735},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1033, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1034},
+	{Name: "xcodebuild", Row: &row1052, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1053},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts82},
-	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts590},
-	{Name: "xhs", Is: 0x10008020000000, Destroys: acts590},
+	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts598},
+	{Name: "xhs", Is: 0x10008020000000, Destroys: acts598},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts365},
-	{Name: "xmllint", Row: &row1036, Risk: 1, Worse: worse1037},
+	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts368},
+	{Name: "xmllint", Row: &row1055, Risk: 1, Worse: worse1056},
 	{Name: "xo", Risk: 2, Worse: worse100},
 	{Name: "xonsh", Language: &language104, Is: 0x100000},
-	{Name: "xq", Row: &row975, Risk: 5},
+	{Name: "xq", Row: &row991, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper265},
-	{Name: "xxd", Row: &row1039, Risk: 1},
-	{Name: "xz", Row: &row675, Risk: 3},
+	{Name: "xvfb-run", Wrapper: &wrapper268},
+	{Name: "xxd", Row: &row1058, Risk: 1},
+	{Name: "xz", Row: &row683, Risk: 3},
 	{Name: "xzcat", Row: &row134, Risk: 1},
 	{Name: "xzdiff", Row: &row136},
 	{Name: "xzgrep", Row: &row138, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "xzless", Row: &row136},
 	{Name: "xzmore", Row: &row136},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1041, Is: 0x80000, Risk: 2, Worse: worse84},
+	{Name: "yamllint", Row: &row1060, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "yapf", Row: &row56, Risk: 3},
-	{Name: "yarn", Row: &row803, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts121},
+	{Name: "yarn", Row: &row811, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts121},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn config", Row: &row122, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row749, Risk: 1},
-	{Name: "yarn config list", Row: &row749, Risk: 1},
-	{Name: "yarn config set", Row: &row750},
-	{Name: "yarn config unset", Row: &row750},
+	{Name: "yarn config get", Row: &row757, Risk: 1},
+	{Name: "yarn config list", Row: &row757, Risk: 1},
+	{Name: "yarn config set", Row: &row758},
+	{Name: "yarn config unset", Row: &row758},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row122, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper128, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper805, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper813, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row122, Is: 0x200000},
-	{Name: "yarn info", Row: &row807, Risk: 4},
-	{Name: "yarn install", Row: &row807, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row807, Risk: 1},
+	{Name: "yarn info", Row: &row815, Risk: 4},
+	{Name: "yarn install", Row: &row815, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row815, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row807, Risk: 1},
+	{Name: "yarn list", Row: &row815, Risk: 1},
 	{Name: "yarn login", Row: &row122},
 	{Name: "yarn npm", Row: &row122, Risk: 6},
 	{Name: "yarn plugin", Row: &row122, Is: 0x100000},
 	{Name: "yarn publish", Row: &row122, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row807, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
+	{Name: "yarn run", Row: &row815, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row807, Risk: 2},
+	{Name: "yarn test", Row: &row815, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -8782,20 +8949,20 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row807, Risk: 1},
-	{Name: "yarn why", Row: &row807, Risk: 1},
+	{Name: "yarn versions", Row: &row815, Risk: 1},
+	{Name: "yarn why", Row: &row815, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper569},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper575},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row718, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts770},
-	{Name: "yc", Destroys: acts184},
+	{Name: "yasm", Row: &row726, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts778},
+	{Name: "yc", Destroys: acts187},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row1043, Risk: 4},
-	{Name: "yq", Row: &row1045, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1046},
-	{Name: "yt-dlp", Row: &row1043, Risk: 4},
+	{Name: "youtube-dl", Row: &row1062, Risk: 4},
+	{Name: "yq", Row: &row1064, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1065},
+	{Name: "yt-dlp", Row: &row1062, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
@@ -8805,32 +8972,32 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row136},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts818},
+	{Name: "zenstack", Destroys: acts828},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts82},
 	{Name: "zgrep", Row: &row138, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1048, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1067, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1050, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zkCli.sh", Destroys: acts225},
+	{Name: "zip", Row: &row1069, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zkCli.sh", Destroys: acts228},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row653, Risk: 1},
+	{Name: "zless", Row: &row661, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row653},
+	{Name: "zmore", Row: &row661},
 	{Name: "zpool", Is: 0x4000000000, Destroys: acts82},
 	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1003, Risk: 3},
+	{Name: "zstd", Row: &row1019, Risk: 3},
 	{Name: "zstdcat", Row: &row136},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row136},
-	{Name: "zstdmt", Row: &row1003},
+	{Name: "zstdmt", Row: &row1019},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},
@@ -8839,518 +9006,518 @@ var commands = [...]Command{
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 391, 1760, 1901, 0, 0, 0, 0, 0, 2893, 0, 0, 0, 0, 1861, 0, 0,
-	0, 0, 2061, 0, 0, 0, 0, 0, 1243, 1050, 0, 0, 0, 0, 2624, 0, 0, 0, 0, 0, 836, 2092, 0, 0, 0, 0, 511, 0, 829, 0, 3664, 366,
-	0, 0, 0, 0, 0, 0, 2963, 0, 0, 3698, 482, 460, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1156, 0, 333, 0, 0, 0, 0, 2467, 2608, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 844, 0, 3594, 3223, 0, 1136, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3295, 0, 278, 2815, 0, 1480, 0, 0, 0, 0, 0, 2465, 0, 0, 0, 0, 614, 2124, 2302, 0, 1257,
-	0, 0, 0, 0, 0, 0, 0, 0, 3112, 0, 0, 0, 0, 0, 2169, 0, 0, 0, 0, 0, 0, 311, 1950, 0, 0, 0, 0, 0, 2137, 0, 1078, 3500,
-	2384, 0, 0, 0, 0, 0, 317, 0, 0, 3498, 1833, 0, 0, 0, 0, 0, 0, 0, 0, 1604, 0, 0, 0, 0, 1319, 0, 2301, 0, 2895, 1517, 0, 918,
-	543, 1866, 0, 398, 0, 0, 0, 0, 394, 0, 676, 0, 0, 0, 0, 3218, 0, 2942, 0, 0, 0, 0, 0, 0, 410, 2448, 0, 1810, 0, 0, 0, 0,
-	0, 0, 3264, 2534, 0, 0, 500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1589, 43, 0, 0, 0, 0, 0, 0, 0, 2696, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 966, 525, 0, 0, 762, 3588, 0, 0, 0, 0, 0, 0, 0, 0, 2100, 1762, 3031, 0, 3089, 0, 0, 0, 2576, 0, 0, 50, 764, 2844, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 811, 178, 0, 0, 0, 2052, 0, 0, 0, 1680, 0, 0, 0, 52, 0, 0, 0, 0, 0, 1227, 0, 0,
-	752, 0, 2567, 3130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2153, 2581, 3522, 0, 0, 290, 2094, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1727, 0, 1935, 1439, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186, 2443, 369, 98, 931, 3529, 0, 0, 1431, 0, 2152, 3440, 0, 0, 0, 0,
-	0, 0, 0, 0, 1083, 0, 2764, 0, 0, 0, 0, 0, 0, 0, 0, 1756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3643, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 0, 0, 0, 0, 0, 1578, 0, 0, 3690, 0, 0, 0, 2618, 1482, 0, 1669,
-	2168, 0, 0, 0, 0, 0, 0, 0, 699, 2223, 2684, 2931, 0, 0, 0, 0, 0, 0, 1696, 0, 0, 2613, 0, 0, 0, 0, 0, 0, 2732, 336, 2938, 2008,
-	0, 0, 0, 0, 0, 0, 0, 846, 3063, 1874, 0, 0, 0, 3605, 0, 0, 0, 0, 0, 0, 429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2591, 0, 0, 0, 0, 0, 0, 2426, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 627, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 465, 1223, 2474, 0, 0, 3361, 0, 0, 2034, 0, 2274, 0, 13, 0, 0, 0, 1846, 0, 1766, 2824, 0, 0, 0,
-	0, 0, 0, 1838, 0, 2838, 0, 0, 0, 254, 0, 0, 0, 2514, 0, 0, 0, 0, 0, 0, 0, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	319, 0, 0, 458, 0, 0, 0, 0, 1930, 0, 0, 0, 0, 487, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2981, 0, 0, 0, 3719, 0,
-	0, 3203, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3532, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1794, 0, 0, 0, 0, 2046, 0, 0, 77, 374, 2504, 3085, 0, 0, 0, 1374, 0, 0, 0, 0, 0, 0, 0, 0, 3534, 2202, 0, 3668, 0, 0, 0, 0,
-	0, 0, 0, 0, 1332, 0, 1219, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2461, 2069, 0, 639, 0, 0, 0, 3303, 0, 0,
-	0, 0, 1107, 2123, 0, 0, 1168, 0, 1713, 0, 0, 0, 2927, 0, 0, 2861, 0, 0, 0, 169, 0, 1429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1269, 0, 0, 891, 2763, 0, 2600, 0, 0, 1151, 0, 0, 0, 0, 0, 3015, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 0, 1771, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 517, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 3689, 0, 0, 2569, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 999, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1958, 3573, 0, 0, 0, 1393, 0, 0, 2125,
-	0, 0, 0, 2455, 0, 0, 2471, 0, 3347, 1651, 0, 0, 0, 1326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1474, 2341, 0, 0,
-	0, 0, 0, 0, 1603, 0, 0, 404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 3259, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 1284, 0, 0, 0, 0, 0, 0, 2309, 0, 2075, 0, 0, 120, 0, 0, 0, 0, 0, 0, 0, 2660, 0,
-	0, 0, 0, 0, 0, 3263, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2634, 0, 0, 0, 0, 0, 0, 3213, 3644, 0, 1976, 2030, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 677, 0, 0, 0, 0, 0, 0, 0, 0, 663, 0, 0, 0, 1204, 0, 0, 0, 2662, 0, 2469, 0, 0, 0, 0,
-	0, 2643, 0, 0, 0, 0, 0, 1228, 1715, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1200, 0, 0, 0, 0, 0, 0, 413, 0, 0, 0, 0, 0,
-	0, 0, 0, 2063, 0, 0, 2129, 3292, 0, 0, 0, 0, 0, 2675, 0, 0, 0, 0, 0, 3566, 0, 0, 0, 0, 0, 0, 1255, 0, 0, 0, 0, 0,
-	0, 1387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2584, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 3192, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1278, 1832, 0, 0, 1494, 0, 978, 0,
-	0, 0, 0, 0, 1478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 916, 2486, 0, 0, 0, 0, 0, 341, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1684, 0, 0, 1424, 0, 521, 2761, 0, 452, 2438, 0, 3226, 1878, 0, 2666, 0, 370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1475, 0, 0, 0, 3187,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3624, 0, 0, 0, 0, 0, 0, 1341, 0, 0, 0, 0, 2499, 0, 0, 3266, 0, 0, 0, 0, 0, 2377,
-	0, 0, 0, 905, 3016, 0, 0, 0, 2267, 0, 3511, 0, 0, 0, 2316, 0, 0, 0, 0, 3459, 0, 0, 775, 507, 1620, 3071, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2407, 0, 3713, 0, 0, 0, 0, 0, 703, 1177, 0, 0, 3318, 652, 2354, 0, 0, 0, 0, 2915, 0, 0, 1488, 0,
-	0, 1848, 0, 1774, 3322, 0, 0, 0, 0, 0, 0, 0, 2812, 701, 0, 0, 0, 0, 1138, 1183, 102, 1998, 0, 0, 0, 3238, 1095, 0, 2775, 0, 0, 0,
-	0, 0, 808, 0, 0, 0, 0, 3327, 0, 0, 0, 296, 2583, 0, 0, 0, 1983, 0, 0, 0, 0, 2777, 1602, 0, 3321, 2510, 0, 0, 0, 0, 0, 1214,
-	0, 2689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1521, 0, 1276, 0, 0, 1161, 2900, 0, 0, 0, 1862, 0, 0, 0, 0, 0, 0,
-	1398, 2417, 2737, 0, 0, 0, 0, 0, 0, 1761, 0, 0, 0, 0, 0, 0, 0, 1229, 0, 0, 1220, 2437, 2794, 3447, 1548, 1916, 673, 3309, 0, 490, 0, 0,
-	0, 0, 0, 0, 0, 0, 1001, 1581, 3718, 0, 0, 968, 2307, 3335, 0, 0, 0, 0, 2537, 0, 0, 0, 0, 0, 0, 0, 1927, 0, 0, 0, 0, 0,
-	0, 0, 797, 0, 0, 0, 0, 2633, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 944, 0, 1451, 0, 0, 2813, 0, 0, 0, 1226, 0, 0, 0,
-	0, 0, 0, 0, 1585, 0, 0, 0, 0, 0, 0, 3442, 3547, 685, 1496, 2157, 0, 981, 0, 2271, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1648, 0, 0, 0, 0, 738, 0, 0, 0, 0, 0, 3626, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2235, 0, 0, 0, 78, 0, 0, 0,
-	0, 2793, 0, 0, 0, 1469, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 295, 2959, 1027, 0,
-	0, 3240, 2059, 0, 0, 0, 0, 0, 0, 1986, 2961, 353, 2184, 0, 0, 0, 2759, 0, 0, 0, 693, 0, 0, 0, 0, 1509, 2523, 0, 0, 0, 0, 3139,
-	0, 571, 0, 0, 0, 0, 0, 0, 1022, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1018, 0, 0, 0, 48, 884, 3152, 0, 929,
-	0, 0, 1385, 0, 0, 0, 0, 0, 0, 3118, 0, 2144, 1372, 0, 0, 219, 0, 2543, 0, 415, 0, 3310, 0, 0, 3127, 0, 0, 0, 0, 0, 0, 0,
-	3121, 0, 0, 0, 0, 672, 0, 0, 0, 0, 2814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2954, 0, 0, 0, 889, 0, 0, 0, 0,
-	0, 0, 1350, 0, 0, 1677, 0, 0, 0, 992, 2639, 3077, 0, 0, 3528, 0, 0, 0, 0, 0, 0, 2808, 0, 0, 0, 0, 1783, 0, 0, 3359, 2005, 97,
-	0, 0, 0, 3069, 0, 1716, 2445, 3700, 0, 0, 0, 0, 2390, 0, 0, 0, 632, 720, 1612, 1530, 0, 0, 3655, 0, 0, 193, 22, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3169, 0, 0, 0, 0, 1092, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1152, 0, 0, 3580, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3648, 2863, 0, 0, 0, 3183, 0, 0, 0, 0, 0, 1652, 1940, 0, 0, 0, 0, 0, 0, 0, 1812, 0, 0, 0, 2678, 0, 0, 2263,
-	0, 0, 0, 0, 1709, 0, 0, 0, 0, 0, 0, 0, 564, 0, 646, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1491, 3282, 0, 0, 3082,
-	0, 3155, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2275, 2212, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2182, 3384, 0, 0, 0, 0, 0, 2006, 0,
-	0, 0, 0, 3044, 0, 0, 1753, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 843, 0, 3587, 0, 199, 2340, 2905, 1706, 0, 0,
-	0, 0, 908, 0, 0, 211, 0, 0, 0, 0, 0, 0, 0, 0, 1433, 0, 0, 0, 0, 0, 1803, 0, 0, 0, 0, 0, 2311, 0, 2605, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2452, 383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 378, 927, 0, 0, 0, 0, 0, 0, 3488, 0, 0, 3070,
-	0, 0, 0, 0, 190, 0, 2414, 0, 0, 2799, 0, 0, 0, 0, 0, 0, 1006, 0, 754, 0, 2925, 1867, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 267, 0, 325, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 2967, 0, 388, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2166, 0, 2781, 2284, 3332, 0, 0, 2020, 3285, 0, 0, 802, 0, 915, 0, 0, 0, 0, 528, 726, 1113, 0, 0, 0, 0, 0, 3714, 115,
-	262, 0, 0, 0, 2628, 0, 0, 0, 0, 3600, 0, 0, 0, 0, 2958, 0, 0, 2209, 1062, 2686, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3336, 784,
-	0, 0, 0, 0, 0, 1679, 0, 2399, 0, 2070, 0, 0, 0, 434, 0, 0, 0, 2807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1905, 0, 0, 0, 0,
-	2135, 0, 0, 0, 0, 0, 3471, 0, 0, 0, 0, 0, 0, 0, 0, 1865, 0, 2291, 3133, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 688, 0, 0, 0, 0, 0, 912, 0, 0, 0, 0, 0, 0, 0, 789, 593, 0, 0, 0, 0, 0,
-	0, 645, 0, 0, 0, 1675, 0, 0, 0, 0, 0, 0, 0, 428, 0, 0, 0, 0, 0, 1320, 289, 3151, 0, 0, 0, 0, 0, 0, 708, 0, 0, 0,
-	0, 0, 2179, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2652, 0, 0, 1621, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 503, 0, 2516, 2991, 0, 0, 0, 0, 0, 0, 0, 2702, 0, 0, 0, 0, 0,
-	0, 0, 866, 1101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1642, 0, 0, 2220, 0, 0, 0, 0, 0, 0, 0, 2835, 380, 0, 0, 0,
-	0, 1967, 0, 679, 0, 0, 0, 587, 0, 0, 1466, 2769, 0, 0, 0, 0, 960, 0, 0, 82, 2739, 0, 322, 470, 0, 0, 1963, 3707, 44, 0, 0, 2774,
-	0, 0, 0, 0, 0, 376, 2273, 0, 0, 0, 0, 0, 0, 1723, 3558, 0, 0, 2330, 0, 0, 0, 1712, 2683, 0, 0, 0, 0, 580, 3056, 3623, 0, 0,
-	0, 985, 0, 0, 2800, 0, 0, 0, 0, 0, 0, 0, 0, 0, 344, 0, 570, 0, 0, 0, 0, 0, 0, 0, 3364, 1302, 0, 0, 0, 0, 0, 0,
-	0, 957, 0, 3415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1103, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2610, 237, 2071, 2602, 3516, 0, 0, 0,
-	3399, 0, 0, 0, 0, 0, 3005, 0, 0, 0, 0, 0, 2319, 0, 198, 0, 0, 584, 0, 0, 0, 444, 619, 49, 0, 0, 2787, 0, 0, 1459, 0, 0,
-	3545, 0, 0, 0, 0, 1751, 0, 0, 941, 0, 2147, 0, 0, 0, 0, 0, 0, 0, 935, 0, 0, 0, 0, 0, 0, 0, 0, 1624, 0, 0, 0, 0,
-	0, 0, 803, 0, 0, 3369, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 1685, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 1068, 1731, 0,
-	3382, 2088, 3510, 0, 2649, 0, 686, 0, 0, 0, 0, 0, 0, 3592, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1721, 0, 0, 0, 0, 33, 1527,
-	0, 0, 1415, 0, 0, 0, 3271, 0, 2716, 0, 0, 0, 0, 0, 3020, 0, 0, 1349, 3563, 0, 0, 405, 1295, 40, 0, 0, 0, 0, 0, 2911, 0, 0,
-	0, 0, 692, 635, 3281, 0, 0, 0, 0, 2497, 0, 0, 0, 2197, 0, 0, 0, 0, 552, 0, 2170, 0, 1515, 2427, 0, 0, 0, 1925, 2280, 952, 2631, 2753,
-	1111, 3504, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1849, 3244, 0, 0, 0, 776, 904, 0, 0, 0, 2664, 0, 0, 0, 0, 0, 0, 2932,
-	0, 2910, 0, 576, 0, 3079, 0, 0, 0, 440, 143, 0, 0, 0, 0, 0, 2657, 0, 0, 0, 0, 0, 0, 2985, 0, 964, 1637, 2577, 0, 0, 0, 0,
-	0, 3138, 3252, 0, 0, 0, 493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 491, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3450, 724, 759, 2163, 0, 0, 359, 2886, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1379, 0, 0, 0, 0, 0, 0, 0, 0, 2014, 0, 0, 0, 2907,
-	0, 0, 0, 0, 1532, 0, 0, 0, 0, 0, 0, 0, 0, 0, 900, 0, 0, 0, 0, 0, 0, 1233, 1809, 0, 0, 0, 0, 0, 0, 1454, 0, 0,
-	854, 0, 0, 0, 0, 0, 0, 2635, 0, 0, 0, 0, 0, 1590, 1004, 2355, 2378, 3466, 0, 0, 0, 1743, 0, 817, 3314, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1172, 0, 1359, 0, 0, 0, 1373, 0, 0, 604, 950, 0, 0, 0, 750, 0, 0, 0, 0, 932, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2478, 0, 0, 1044, 1411, 0, 0, 0, 0, 0, 0, 3064, 0, 0, 0,
-	0, 0, 1566, 1625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 540, 757, 1649, 2239, 1268, 0, 0, 0, 0, 449, 0, 0, 0, 0, 0, 0, 0, 0,
-	3304, 0, 314, 0, 998, 0, 0, 0, 0, 2303, 0, 2741, 0, 0, 0, 0, 0, 0, 3671, 0, 0, 0, 0, 0, 0, 0, 877, 2627, 0, 0, 0, 0,
-	0, 2074, 0, 0, 0, 0, 0, 0, 0, 787, 0, 2096, 0, 0, 0, 0, 0, 3046, 0, 197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2924, 0, 85, 0, 2451, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1528, 0, 0, 0, 0, 0, 0, 261, 739, 2883, 0, 860, 790, 0, 0, 0, 0, 0, 527, 0,
-	0, 0, 0, 0, 0, 2479, 0, 0, 867, 2217, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2444, 0, 0, 2524, 0, 2580, 0, 0, 2270, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 773, 2416, 0, 1562, 499, 0, 0, 0, 0, 0, 1121, 0, 0, 0, 0, 0, 0, 2654, 0, 0, 991, 0, 0, 886, 943,
-	3542, 0, 0, 0, 0, 0, 0, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1075, 0, 2670, 0, 0, 0, 1943, 0, 0, 0, 0, 0, 0,
-	0, 3657, 0, 0, 906, 0, 0, 0, 0, 1616, 0, 0, 0, 911, 2747, 0, 0, 0, 0, 0, 0, 3073, 0, 3049, 2395, 0, 0, 0, 0, 0, 0, 0,
-	758, 0, 0, 0, 0, 192, 0, 0, 0, 0, 0, 0, 2073, 2668, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3232, 396, 0, 3123, 0, 0, 3014, 3198,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 611, 742, 1473, 1634, 2225, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 505, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3481, 0, 0, 0, 0, 2310, 3088, 0, 0, 0, 1997, 0, 118, 0, 0, 0, 0, 1440, 0, 0, 0, 0, 3658, 2012,
-	0, 1597, 0, 0, 0, 0, 0, 0, 0, 2259, 0, 0, 0, 1039, 0, 0, 0, 467, 0, 0, 0, 1574, 0, 0, 567, 1155, 0, 0, 0, 1189, 1974, 3682,
-	0, 0, 0, 0, 0, 3465, 0, 3380, 0, 0, 3503, 0, 0, 0, 0, 0, 0, 0, 419, 0, 0, 0, 0, 0, 0, 0, 0, 2709, 0, 0, 1575, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 574, 1205, 755, 0, 0, 506, 0, 0, 0, 0, 1388, 0, 0, 0, 3675, 0, 0, 334, 0,
-	0, 0, 0, 0, 51, 1583, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1754, 0, 0, 0, 0, 0, 0, 0, 0, 549, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3106, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 135, 1876, 19,
-	0, 3269, 0, 0, 1339, 0, 0, 3388, 2222, 0, 0, 0, 0, 0, 0, 0, 2920, 0, 0, 1690, 0, 0, 0, 0, 0, 3217, 0, 0, 0, 0, 0, 3149,
-	1795, 0, 0, 807, 0, 3374, 0, 1186, 0, 0, 0, 0, 0, 2255, 2308, 3631, 0, 0, 0, 0, 1313, 0, 0, 1442, 0, 0, 0, 0, 0, 3414, 0, 0,
-	0, 0, 0, 0, 1244, 0, 0, 0, 1406, 0, 0, 0, 0, 0, 494, 1124, 0, 0, 0, 0, 0, 3578, 0, 0, 2394, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1622, 0, 0, 0, 0, 0, 714, 3721, 1336, 0, 0, 302, 0, 1355, 2502, 0, 0, 0, 3711, 0, 0, 0, 0, 3418, 0, 1160, 1321, 0,
-	591, 0, 0, 0, 0, 0, 0, 2508, 0, 0, 800, 0, 0, 0, 0, 0, 3387, 0, 0, 3632, 0, 2044, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	585, 0, 0, 0, 1516, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2391, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1730, 2539, 0, 0, 0, 0, 0, 0, 0, 0, 973, 0, 0,
-	0, 555, 3329, 0, 0, 1724, 1225, 0, 0, 1060, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2477, 0, 0, 3715, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2647, 0, 0, 0, 767, 2837, 0, 2402, 0, 3297, 0, 0, 0, 0, 3710, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1184, 681, 0, 0, 0, 0, 1275, 0, 0, 0, 0, 0, 0, 3598, 0, 0, 0, 0, 0, 0, 3659, 0, 0, 0, 0, 2196, 0, 0, 1664,
-	2899, 0, 0, 0, 0, 0, 0, 861, 3679, 0, 0, 0, 0, 0, 37, 0, 575, 0, 0, 0, 0, 0, 0, 0, 2104, 0, 0, 0, 0, 0, 3086, 0,
-	0, 0, 1945, 0, 0, 0, 0, 0, 0, 0, 1996, 0, 0, 2110, 0, 0, 0, 0, 977, 2025, 0, 0, 0, 0, 0, 696, 0, 0, 0, 0, 0, 1961,
-	0, 0, 0, 0, 0, 0, 1858, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3430, 1786, 0, 59, 2615, 213, 214, 3245, 0, 0, 0, 0, 0,
-	0, 225, 1592, 0, 3701, 0, 0, 0, 2665, 0, 2234, 2546, 0, 1650, 0, 542, 0, 0, 379, 0, 617, 2085, 0, 649, 0, 0, 0, 0, 1221, 0, 0, 0,
-	0, 0, 0, 0, 0, 2066, 2409, 0, 3651, 0, 815, 0, 0, 0, 0, 0, 0, 0, 14, 2293, 0, 0, 0, 0, 0, 0, 897, 0, 0, 0, 2228, 0,
-	0, 131, 0, 0, 0, 1582, 0, 0, 424, 0, 0, 3470, 0, 8, 0, 0, 0, 0, 0, 3435, 0, 0, 0, 733, 0, 0, 0, 513, 0, 0, 0, 0,
-	0, 0, 0, 3368, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1808, 0, 0, 0, 0, 0, 1088, 0, 875, 0, 0, 0, 0, 0, 0, 0, 243,
-	0, 0, 0, 174, 2612, 1147, 2944, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3706, 0, 0, 242, 0, 707, 3108, 0, 0, 0, 0, 2750, 0, 0, 0, 0,
-	0, 3346, 0, 0, 0, 0, 0, 3040, 0, 0, 0, 594, 0, 0, 0, 876, 972, 0, 0, 0, 0, 737, 2018, 0, 0, 0, 0, 2904, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1953, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1135, 0, 0, 0, 0, 0, 0, 2254, 0, 0, 0, 0, 1821, 2853, 856,
-	0, 0, 0, 0, 0, 2481, 0, 0, 1971, 2365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1230, 0, 0, 0, 1056, 2010, 0, 0, 0, 0, 306, 0, 0,
-	1934, 0, 3012, 0, 0, 0, 0, 2454, 0, 2410, 0, 2457, 0, 0, 2785, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1134, 0, 778, 270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3589,
-	0, 0, 0, 1639, 2806, 0, 0, 0, 0, 0, 0, 0, 0, 1036, 0, 0, 3039, 2872, 0, 0, 1711, 1010, 1193, 2507, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1893, 1472, 0, 730, 0,
-	0, 2003, 3408, 456, 0, 0, 0, 340, 476, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1064, 1670, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	586, 631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1828, 0, 0, 0, 0, 0, 1946, 0, 0, 0, 0, 0, 713, 1964, 2206, 0, 0, 0, 0, 0, 0,
-	1037, 1864, 0, 0, 0, 0, 1550, 0, 0, 0, 0, 0, 2758, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2533, 0, 0, 0, 0, 0,
-	0, 0, 2592, 0, 0, 0, 3576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 615, 1347, 447, 1608, 1747, 0, 0, 3284, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 6, 0, 0, 0, 0, 0, 0, 963, 1570, 0, 0, 1614, 0, 1908, 0, 0, 2629, 0, 1829, 0, 0, 2736, 0, 0, 0, 0, 38, 313, 1956, 3204,
-	3251, 2476, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 411, 2984, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2314, 3383, 0, 0, 0, 0, 0, 0, 0, 0, 1340, 0, 1471, 0, 0, 0, 3038, 1423, 2393, 1691, 3272, 0, 0, 1248, 0, 0, 1790,
-	0, 1125, 0, 0, 0, 0, 2456, 2570, 0, 1484, 0, 0, 0, 0, 0, 0, 163, 2210, 0, 0, 0, 700, 1299, 2617, 924, 1263, 0, 0, 0, 0, 0, 0,
-	0, 0, 514, 0, 0, 2243, 0, 129, 550, 3434, 0, 0, 0, 0, 0, 0, 3394, 0, 0, 0, 1358, 3171, 0, 0, 0, 0, 0, 2108, 0, 0, 0, 1142,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3674, 0, 0, 0, 0, 1742, 0, 0, 0, 0, 0, 0,
-	0, 0, 189, 1126, 0, 0, 0, 0, 0, 715, 1259, 283, 0, 1446, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1043, 0, 0, 0, 3103, 1099, 2260, 2748,
-	397, 2672, 3194, 0, 0, 0, 0, 1792, 0, 2948, 0, 0, 3075, 0, 0, 69, 0, 0, 0, 0, 103, 0, 2836, 0, 0, 236, 0, 0, 0, 2405, 0, 0,
-	2561, 0, 0, 1303, 0, 239, 725, 1020, 2701, 0, 156, 324, 0, 0, 1076, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1895, 2719, 671, 0, 0, 0, 0,
-	0, 0, 0, 719, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 948, 0, 0, 464, 537, 2420, 87, 0, 288, 1487, 0, 0, 2466, 3193, 0, 0, 0, 0,
-	2249, 0, 0, 2829, 0, 3190, 0, 1705, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3373, 0, 0, 958, 2655, 0, 0, 0, 2183, 0, 0, 662, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2453, 0, 914,
-	0, 0, 1694, 408, 1477, 0, 0, 1881, 0, 1750, 0, 0, 0, 0, 1776, 0, 0, 0, 0, 0, 3665, 0, 1049, 2056, 0, 1208, 3432, 0, 0, 0, 106, 0,
-	0, 0, 0, 0, 0, 0, 0, 3096, 0, 0, 0, 0, 0, 0, 0, 848, 0, 0, 0, 0, 0, 3704, 1692, 0, 0, 0, 2839, 0, 0, 0, 0, 0,
-	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1717, 0, 0, 0, 0, 0, 0, 0, 0, 1410, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1897, 0, 0, 0, 0, 0, 0, 3512, 2977, 0, 0, 3445, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1212, 2553, 0, 0, 2541, 0, 0, 0, 227, 0, 0, 747, 2755, 0, 0, 2749, 0, 0, 0, 0, 2099, 0, 0, 3612, 1180, 2676, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 727, 0, 697, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2412, 0, 0, 0, 0, 669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2545, 0, 2864, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1277, 0, 0, 0, 437, 0, 0, 0, 2854, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 956, 0, 0, 0,
-	0, 0, 0, 1322, 0, 0, 0, 3087, 0, 0, 0, 0, 176, 902, 2288, 1364, 2714, 0, 0, 0, 0, 0, 3437, 0, 0, 0, 0, 0, 0, 0, 0, 1659,
-	0, 0, 0, 0, 1390, 0, 0, 0, 0, 0, 0, 0, 0, 0, 495, 205, 0, 0, 0, 0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 2903, 0, 0,
-	0, 0, 3537, 1816, 0, 0, 0, 0, 0, 0, 2423, 0, 0, 0, 0, 1414, 0, 546, 2375, 3474, 1013, 0, 0, 0, 3036, 0, 0, 0, 0, 0, 1449, 0,
-	0, 0, 0, 0, 1023, 2373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3464, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 538, 0, 0,
-	0, 0, 0, 1171, 0, 0, 0, 0, 0, 0, 0, 0, 777, 0, 0, 1110, 0, 0, 0, 0, 1154, 21, 0, 0, 0, 0, 0, 0, 0, 3236, 0, 1568,
-	1985, 2950, 0, 0, 3338, 1455, 0, 0, 0, 0, 1778, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3041, 1116, 0, 0, 0, 0, 0, 351,
-	2335, 0, 0, 2494, 0, 0, 1541, 0, 0, 0, 0, 0, 0, 583, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1824, 772, 1188, 2941, 0, 0, 2488,
-	0, 0, 0, 0, 2195, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2597, 0, 0, 0, 1389, 0, 0, 0, 0, 0, 0, 0, 3525, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1577, 0, 0, 0, 0, 94, 0, 2621, 0, 0, 0, 0, 0, 1563, 0, 0, 0, 0, 3136, 0, 0,
-	0, 0, 0, 0, 0, 0, 1148, 0, 0, 0, 0, 0, 0, 0, 535, 0, 1845, 821, 1701, 0, 0, 0, 0, 1300, 0, 0, 2788, 3683, 109, 0, 0, 0,
-	167, 0, 0, 0, 837, 0, 0, 0, 0, 2568, 0, 0, 1676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3233, 903, 0, 2742, 0, 0, 0, 0,
-	0, 0, 0, 0, 312, 2738, 0, 2526, 119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 0, 0, 3212, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3313, 0, 0, 3110, 0, 3065, 0, 0, 10, 0, 0, 0, 3001, 0, 1493, 0, 0, 0, 0, 0, 390, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1947, 0, 0, 0, 0, 0, 0, 1026, 0, 1053, 0, 0, 68, 2312, 0, 0, 0, 0, 674, 625, 0, 0, 0, 3215, 2780, 0, 0,
-	0, 0, 0, 0, 0, 3557, 1904, 0, 0, 0, 0, 0, 0, 0, 901, 0, 0, 0, 0, 0, 0, 2757, 0, 0, 622, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1738, 0, 1132, 0, 2632, 0, 0, 0, 0, 0, 3640, 0, 0, 1328, 799, 0, 0, 0, 0, 240, 1356, 3330, 3357, 0,
-	425, 0, 0, 1165, 2550, 2244, 0, 0, 0, 0, 0, 942, 0, 2277, 0, 0, 2181, 0, 1987, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 172, 1210, 0, 3311, 1014, 0, 795, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3696, 0, 0, 1421, 1739, 0, 0,
-	0, 0, 0, 2400, 0, 0, 0, 0, 0, 2279, 634, 3541, 0, 0, 0, 3221, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1041, 0, 0, 3401, 1784, 1015,
-	3225, 0, 0, 0, 0, 522, 1381, 1630, 3324, 2389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3023, 0, 492, 2019, 3627, 3402, 0, 0, 0, 2582, 0, 0, 0,
-	0, 951, 0, 0, 2000, 0, 0, 0, 0, 0, 0, 2411, 0, 0, 0, 946, 2060, 2346, 0, 403, 0, 0, 2857, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2988, 3166, 0, 0, 1333, 0, 0, 3101, 0, 0, 0, 0, 2644, 0, 0, 0, 0, 0, 0, 0,
-	0, 142, 0, 0, 0, 0, 0, 0, 2496, 0, 0, 0, 3602, 0, 0, 0, 30, 2473, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1352, 0, 0,
-	0, 0, 0, 1942, 0, 0, 2173, 2574, 0, 0, 0, 2397, 0, 0, 0, 0, 3048, 581, 0, 0, 1981, 0, 0, 46, 0, 0, 0, 0, 0, 917, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2599, 0, 878, 0, 0, 0, 3523, 0, 0, 0, 0, 2877, 0, 1294, 1611, 0, 0, 2557, 0, 224, 430, 0, 2971, 1176, 3556,
-	0, 0, 2947, 1094, 0, 0, 0, 1886, 3184, 0, 0, 0, 0, 3579, 0, 0, 0, 0, 0, 936, 196, 1542, 1994, 0, 2707, 2850, 47, 3234, 0, 0, 0, 2896,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3622, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2430, 0,
-	1818, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1357, 0, 0, 0, 0, 0, 1546, 0, 0, 2208, 0, 0, 1733, 0, 0, 0, 0, 0, 0,
-	1791, 1045, 0, 1266, 0, 0, 0, 0, 0, 0, 2859, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 284, 1975, 0, 0, 0, 1416, 0, 0, 0,
-	3461, 1175, 0, 0, 0, 0, 0, 2350, 2972, 3034, 0, 0, 1567, 869, 0, 2779, 0, 0, 0, 438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 770, 0, 0,
-	0, 0, 0, 0, 0, 0, 2322, 2951, 0, 0, 0, 531, 0, 0, 0, 0, 0, 0, 3124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1726, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2852, 1952, 3142, 0, 0, 0, 3170, 0,
-	2441, 0, 0, 0, 0, 0, 0, 2047, 1114, 2362, 0, 60, 0, 0, 0, 0, 0, 0, 1108, 2146, 0, 0, 2329, 0, 3641, 0, 0, 0, 0, 0, 422, 0,
-	3210, 0, 0, 0, 0, 0, 0, 0, 0, 1432, 0, 0, 0, 0, 0, 0, 1949, 839, 427, 2178, 3546, 0, 0, 1959, 3267, 2028, 1317, 0, 0, 0, 1923, 330,
-	0, 0, 0, 2041, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1841, 0, 0, 3582, 0, 0, 0, 1240, 0, 0, 0, 1931, 0, 253, 320, 2560, 3656, 0, 0,
-	0, 0, 3667, 0, 0, 0, 0, 0, 0, 2642, 0, 0, 0, 0, 0, 0, 0, 0, 217, 0, 0, 0, 736, 1280, 1920, 0, 274, 1260, 1965, 187, 0, 0,
-	0, 0, 0, 0, 0, 2087, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3662, 0, 0, 0, 2691, 0, 518, 0, 498, 0, 1921, 0,
-	0, 0, 0, 2055, 0, 1417, 0, 0, 0, 1307, 3455, 0, 2333, 0, 0, 1732, 268, 3202, 0, 0, 0, 0, 0, 0, 0, 0, 1458, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1636, 0, 792, 1770, 0, 0, 0, 0, 0, 0, 984, 0, 2, 3697, 0, 623, 1159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 459, 2874, 1490, 0, 0, 2623, 0, 0, 0, 3229, 0, 0, 0, 0, 0, 0, 0, 1646, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1514, 0, 0, 0, 0, 233, 0, 0, 0, 0, 318, 0, 0, 0, 3615, 0, 3633, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3448, 0, 0, 0, 2860, 0, 0, 2796, 0, 0, 0, 0, 3182, 0, 0, 1462, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 2349, 0, 3104, 0, 0, 104,
-	0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 0, 2337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2717, 2398, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3595, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 577, 0, 534, 0, 3009, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1291, 0, 0, 0, 0, 0, 0, 1289, 0, 0, 1758, 0, 0, 0, 0, 0, 0, 3255, 3416, 0, 989, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2121, 0, 0, 0, 0, 0, 0, 0, 0, 1366, 0, 3165, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1324, 0, 0, 0, 0,
-	0, 0, 0, 0, 1748, 0, 0, 0, 0, 0, 0, 1273, 0, 0, 3352, 1198, 0, 0, 0, 0, 2450, 0, 0, 0, 3410, 0, 0, 2413, 0, 1377, 0, 0,
-	1325, 0, 32, 73, 3162, 3472, 0, 70, 418, 1047, 0, 0, 0, 990, 0, 3195, 2043, 0, 0, 0, 0, 1413, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0,
-	1017, 1718, 0, 0, 0, 443, 3583, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3261, 0, 0, 0, 2403, 0, 0, 0, 0, 0, 0, 0, 820, 0, 0,
-	0, 0, 0, 0, 1540, 1666, 3141, 0, 0, 0, 0, 0, 0, 2252, 0, 0, 0, 0, 0, 0, 0, 2318, 0, 111, 1913, 0, 0, 0, 2640, 0, 793, 0,
-	304, 0, 0, 3163, 0, 0, 2525, 0, 0, 1245, 0, 0, 0, 842, 0, 0, 0, 0, 0, 0, 0, 0, 502, 2693, 796, 0, 831, 1909, 0, 3179, 2722, 0,
-	0, 0, 0, 0, 0, 1070, 0, 0, 0, 0, 0, 0, 3501, 0, 0, 0, 0, 0, 0, 0, 0, 3684, 0, 152, 0, 1133, 0, 0, 0, 0, 0, 0,
-	2770, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1671, 0, 0, 0, 0, 0, 0, 2119, 2661, 0, 3601, 0, 1657,
-	1745, 0, 2338, 0, 0, 0, 0, 1850, 0, 16, 0, 3663, 0, 0, 0, 0, 1057, 0, 0, 0, 0, 0, 3406, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1378, 0, 2969, 0, 0, 0, 0, 0, 1988, 548, 873, 2404, 0, 0, 0, 0, 0, 2272, 0, 0, 0, 171, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1492, 0, 0, 0, 0, 0, 2214, 0, 2328, 3006, 0, 0,
-	0, 0, 0, 825, 0, 0, 0, 0, 0, 0, 595, 0, 0, 0, 698, 0, 0, 0, 3585, 0, 0, 0, 702, 0, 0, 1991, 0, 0, 1536, 0, 0, 1285,
-	0, 0, 0, 0, 731, 2065, 0, 0, 0, 0, 0, 3262, 0, 2966, 451, 0, 0, 0, 17, 2878, 0, 0, 0, 2281, 0, 0, 0, 0, 0, 0, 0, 3681,
-	2083, 2128, 3117, 0, 134, 0, 0, 3331, 0, 0, 0, 0, 0, 0, 0, 2606, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3265, 0, 0, 3156, 0, 181, 0, 0, 0, 479, 0, 0, 783, 0, 2890, 0, 0, 0, 0, 0, 2726, 0, 0, 0, 947, 2795, 0, 0, 3248, 0,
-	0, 2760, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2804, 0, 0, 0, 0, 0, 0, 0, 3277, 0, 0, 0, 0,
-	0, 0, 1576, 0, 0, 0, 3695, 3370, 0, 0, 0, 2038, 0, 0, 0, 0, 2529, 0, 0, 0, 0, 0, 64, 871, 0, 2037, 0, 3524, 0, 0, 0, 0,
-	0, 0, 0, 0, 2462, 3345, 1375, 0, 2926, 0, 1968, 0, 0, 0, 3590, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2031, 0, 0, 3312, 0, 0, 484, 453, 529, 0, 0, 710, 3003, 0, 0, 0, 0, 0, 0, 3672, 0, 0, 1804, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 2345, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 721, 2784, 1238, 0, 0, 2095, 3360, 0, 0,
-	0, 0, 0, 1618, 0, 0, 0, 0, 0, 3126, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1360, 2392, 0, 691, 744, 0, 0, 975, 598, 0,
-	1510, 1819, 0, 0, 1301, 0, 0, 0, 2122, 761, 746, 2990, 2380, 0, 0, 0, 0, 0, 0, 2805, 0, 0, 0, 774, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 203, 0, 0, 2975, 2192, 2162, 0, 0, 0, 0, 0, 3030, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 504, 0, 0, 0, 0, 0, 2946,
-	0, 0, 0, 2536, 0, 0, 0, 0, 0, 834, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 954, 0, 2161, 0, 1179, 0, 0, 0, 1456, 0, 0, 0,
-	0, 0, 0, 0, 995, 0, 0, 0, 0, 2790, 0, 0, 0, 0, 0, 0, 3300, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1888, 0, 0, 0, 1034, 1426, 0, 0, 280, 0, 439, 0, 0, 1323, 3381, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 970, 412, 0, 0, 0,
-	2369, 0, 0, 0, 0, 0, 0, 0, 0, 1973, 0, 3457, 0, 0, 0, 3688, 0, 0, 0, 0, 0, 0, 2198, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3614, 515, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 1662, 0, 0, 426, 2112, 0, 0, 348, 3206, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1314, 0, 0, 3377,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1688, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1164, 347, 3443, 0, 2042, 0, 0,
-	0, 0, 0, 0, 0, 2490, 0, 0, 1744, 3148, 0, 0, 0, 0, 0, 0, 0, 0, 853, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1362, 0, 0, 0,
-	0, 0, 0, 0, 0, 633, 2562, 0, 0, 0, 2913, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1773, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2656, 895, 3319, 0, 0, 0, 0, 922, 0, 0, 0, 0, 0, 779, 0, 0, 0, 1195, 2315, 0, 1586, 1052, 0, 0, 0, 442, 0, 0, 3021, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3708, 0, 2828, 0, 0, 0, 0, 0, 974, 0, 3270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 216, 563, 0, 0, 0, 0, 1782, 0, 0, 0, 0, 0, 0, 569, 855, 1813, 0, 0, 0, 0, 0, 1557, 0, 0, 0, 2573, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2658, 2978, 0, 0, 0, 0, 2930, 0, 0, 0, 0, 0, 1118, 0, 0, 0, 0, 1315, 0, 0, 0, 0, 0, 1645, 1404, 0, 125,
-	0, 0, 0, 2506, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 859, 0, 3530, 509, 0, 0, 0, 0, 0, 0, 2278, 0, 0, 0, 0, 1839,
-	0, 0, 0, 0, 3068, 0, 0, 0, 0, 961, 0, 0, 0, 0, 0, 0, 0, 3286, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3460, 3219, 0, 0,
-	3199, 0, 2772, 0, 0, 0, 0, 0, 1605, 0, 210, 3629, 0, 0, 3055, 0, 0, 1526, 399, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1096, 0, 0, 0,
-	0, 0, 0, 2180, 608, 0, 1361, 2604, 0, 0, 0, 0, 0, 182, 0, 0, 865, 0, 0, 0, 0, 0, 628, 0, 3180, 0, 0, 1543, 0, 0, 0, 0,
-	0, 0, 732, 145, 0, 862, 0, 0, 0, 0, 0, 0, 1615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3480, 0, 0, 0, 0, 0, 0, 0, 870, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 805, 0, 0, 0, 0, 0, 0, 0, 0, 687, 0, 0, 0, 0, 99, 0, 0, 1687, 0, 0,
-	0, 0, 0, 0, 0, 346, 468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3549, 654, 0, 0, 0, 3013, 1272, 3686, 0, 0, 0, 2027, 3220, 3253, 3603,
-	3397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 769, 0, 3254, 0, 269, 0, 0, 177, 0, 0, 0, 0, 0, 1270, 3436, 0, 0, 0, 0, 0, 0, 2117,
-	0, 0, 3676, 0, 0, 0, 0, 0, 1382, 0, 0, 0, 0, 0, 0, 1038, 0, 2848, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2186, 0, 0, 0, 1166, 0, 2091, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 547, 1481, 0, 0, 0, 0,
-	0, 0, 3158, 0, 0, 0, 0, 2728, 74, 3647, 0, 200, 81, 0, 0, 642, 0, 0, 357, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1262, 1737, 0, 0, 0, 0, 0, 0, 1286, 0, 0, 0, 0, 0, 2734, 0, 0, 0, 2356, 0, 0, 2491, 0, 2894, 3366, 24, 2199, 1834, 2191, 0, 0,
-	0, 0, 0, 0, 0, 2949, 0, 0, 0, 0, 0, 0, 0, 3235, 0, 0, 0, 0, 0, 0, 0, 1698, 1035, 2068, 1918, 2916, 0, 0, 0, 0, 0, 0,
-	0, 0, 345, 0, 0, 0, 0, 1461, 2023, 0, 0, 1288, 2641, 1954, 0, 0, 0, 2620, 0, 0, 0, 0, 0, 1863, 89, 1714, 2045, 246, 0, 0, 0, 0,
-	0, 0, 0, 0, 1741, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3487, 0, 128, 0, 0, 0, 0, 0, 2237, 0, 0, 0,
-	0, 0, 813, 0, 0, 395, 2321, 3157, 0, 0, 0, 0, 0, 1397, 0, 0, 0, 3167, 3451, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1418, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1282, 86, 0, 2298, 0, 0, 664, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2929, 0, 541, 0, 0, 0, 0, 0, 3306, 0, 1525, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3132, 0, 1591, 0,
-	2922, 1619, 3404, 868, 0, 0, 0, 0, 0, 0, 0, 2609, 0, 110, 0, 0, 1498, 1665, 0, 0, 0, 3301, 0, 0, 0, 0, 0, 1182, 0, 0, 0, 0,
-	0, 0, 0, 3717, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1752, 0, 0, 0, 0, 0, 446, 3635, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2464, 0, 2266, 3478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3230, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1826, 0, 0, 0, 1271, 0, 0, 0, 2076, 0, 2549, 0, 0, 0, 0, 3294, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1157, 0, 0, 0, 0, 0, 0, 1653, 0, 786, 0, 0, 0, 0, 2542, 0, 0, 0, 0, 281, 3693, 0, 657, 0, 0, 0, 0,
-	0, 0, 0, 0, 3227, 1693, 0, 0, 0, 0, 0, 3619, 0, 1153, 0, 0, 204, 0, 2171, 2601, 0, 0, 3429, 0, 0, 0, 0, 0, 2442, 841, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 406, 2973, 0, 0, 0, 0, 0, 1789, 0, 2953, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2440, 0, 0, 0, 3137, 0, 0, 0, 0, 1222, 0, 0, 0, 0, 0, 0, 0, 2531, 0, 0, 2460, 0, 0, 0, 0, 0,
-	0, 1837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3147, 1587, 0, 3540, 0, 0, 0, 0, 0, 0,
-	1720, 0, 0, 0, 0, 2158, 0, 0, 0, 0, 0, 0, 84, 0, 0, 1647, 0, 0, 0, 0, 0, 0, 0, 0, 2673, 0, 0, 0, 3287, 0, 3241, 0,
-	0, 247, 3536, 0, 1511, 0, 0, 0, 0, 1889, 0, 0, 0, 0, 0, 1158, 3353, 0, 0, 1796, 0, 0, 0, 763, 0, 0, 2797, 0, 0, 0, 1531, 0,
-	0, 417, 0, 2704, 0, 1460, 2625, 0, 0, 806, 3326, 1021, 0, 0, 0, 0, 0, 2241, 1008, 1697, 1749, 2177, 2089, 0, 0, 0, 0, 0, 2232, 0, 0, 0,
-	0, 0, 0, 0, 2688, 0, 3344, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2207, 1551, 1667, 0,
-	0, 0, 0, 0, 0, 0, 0, 194, 3081, 1115, 0, 0, 1534, 293, 2145, 0, 0, 0, 0, 0, 0, 0, 0, 1403, 0, 0, 0, 0, 0, 0, 0, 3420,
-	0, 1028, 2646, 1870, 3172, 2898, 2360, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3356, 0, 0, 0, 1768, 1549, 1335, 0, 0, 0, 0, 3091, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2685, 0, 2213, 0, 2126, 3400, 358, 0, 0, 0, 0, 2667, 533, 0, 0, 148, 0, 1830, 0, 0, 0, 0, 0, 0,
-	1571, 0, 0, 0, 0, 0, 0, 400, 2681, 0, 0, 2870, 0, 321, 0, 0, 0, 0, 0, 1781, 0, 3250, 0, 0, 0, 0, 2289, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 67, 539, 1297, 0, 1558, 0, 0, 2555, 2943, 0, 1112, 0, 0, 0, 0, 0, 1131, 0, 0, 0, 0, 3032, 0, 0,
-	0, 3639, 0, 0, 0, 0, 0, 0, 0, 3604, 2711, 0, 0, 0, 0, 0, 457, 0, 0, 0, 0, 0, 0, 0, 1353, 0, 0, 0, 0, 0, 1879, 0,
-	0, 0, 1128, 0, 0, 0, 0, 0, 0, 3456, 0, 0, 863, 1628, 2245, 0, 0, 0, 0, 0, 0, 0, 709, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1207, 0, 0, 937, 0, 0, 0, 2295, 0, 0, 0, 0, 0, 1261, 0, 2832, 0, 0, 0, 0,
-	1933, 0, 0, 0, 0, 2992, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1345, 2130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2325, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2415, 0, 0, 0, 0, 0, 0, 0, 0, 2964, 0, 0, 0, 0, 0, 0, 0, 2955, 0, 0, 0, 1348, 1402,
-	0, 0, 2227, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3449, 39, 3035, 0, 0, 0, 0,
-	3559, 0, 0, 0, 3362, 0, 1600, 0, 0, 0, 315, 0, 0, 0, 3231, 0, 0, 0, 2433, 2989, 2139, 0, 127, 0, 3379, 0, 0, 3398, 0, 387, 879, 2598,
-	0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0, 0, 0, 0, 0, 3495, 0, 0, 0, 0, 0, 0, 0, 925, 0, 0, 0, 0, 0, 2187, 0, 0,
-	0, 0, 0, 0, 0, 2884, 0, 0, 0, 0, 2247, 356, 123, 3517, 1538, 1912, 0, 0, 0, 0, 0, 2242, 3205, 0, 2705, 0, 0, 184, 2833, 0, 0, 0,
-	0, 0, 1764, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1658, 2729, 0, 0, 0, 3173,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1601, 0, 0, 0, 3493, 0, 0, 0, 822, 1316,
-	3687, 0, 352, 3469, 0, 0, 0, 1306, 0, 0, 0, 0, 0, 3093, 0, 0, 0, 0, 1011, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	519, 0, 0, 602, 0, 0, 0, 0, 432, 0, 0, 0, 0, 0, 0, 2906, 0, 3174, 480, 0, 2033, 0, 0, 0, 0, 0, 0, 0, 2459, 0, 0, 0,
-	0, 1479, 0, 1957, 0, 0, 354, 2690, 0, 0, 0, 0, 0, 0, 0, 0, 1938, 0, 0, 2216, 0, 0, 0, 0, 0, 0, 2282, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 0, 0, 3325, 881, 1287, 0, 0, 0, 0, 0, 0, 2436, 0, 0, 899, 3115, 1661, 0, 0, 0,
-	637, 0, 0, 0, 0, 0, 913, 2532, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3054, 0, 840, 1401, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0,
-	0, 0, 0, 0, 431, 0, 0, 0, 0, 0, 0, 0, 955, 0, 0, 0, 0, 0, 0, 0, 636, 0, 2363, 0, 0, 0, 0, 0, 0, 0, 2324, 1887,
-	0, 0, 0, 0, 0, 0, 0, 0, 1814, 0, 0, 0, 1682, 0, 0, 0, 1149, 0, 0, 0, 0, 0, 0, 0, 0, 562, 1613, 2348, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3484, 2765, 481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3307, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2756, 0, 0, 0, 0, 392, 0, 360, 1309, 2512, 920, 3499, 2057, 2708, 3577, 2596, 0, 618, 0, 0, 0, 0, 0, 108, 0, 0, 2970, 0, 1437, 0,
-	0, 735, 874, 2517, 0, 0, 0, 0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0, 2115, 3354, 0, 0, 0, 0, 0, 0, 0, 2248, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1767, 0, 0, 1369, 0, 0, 0, 0, 1674, 0, 0, 0, 0, 0, 0, 1835, 3107, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3560, 0, 0, 0, 1258, 1736, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1146, 63, 0, 0, 0, 496, 0, 0, 3608, 0, 1932,
-	2881, 93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3135, 3256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 694, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3315, 3000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3168, 3454, 0, 0, 0, 0, 0, 0, 0, 2142, 0, 0, 0, 0, 0, 766, 1607,
-	0, 0, 1915, 0, 0, 0, 0, 0, 0, 1907, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 976, 2141, 3567, 1211, 36, 1788, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 711, 0, 0, 0, 0, 0, 0, 0, 301, 0, 0, 0, 0, 0, 1436, 0, 0, 0, 0, 0, 3290, 0, 2802, 0, 0, 0, 0,
-	0, 0, 1880, 0, 3109, 0, 0, 1699, 0, 3296, 597, 0, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2021, 3661, 0, 1627, 0, 2428, 0, 0, 1588, 1903, 0, 0, 0, 0, 0, 0, 0, 0, 3011, 0, 0, 3120, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 578, 2827, 3246, 0, 0, 858, 0, 3280, 0, 0, 0, 1807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1797, 0, 3705, 819, 2651, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2786, 0, 0, 2962, 0, 1855, 0, 0, 0, 0, 3358, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2017, 1539, 2084, 3334, 0, 0, 0, 0, 0, 0, 0, 682, 2376, 2468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 520, 0, 0, 0, 0,
-	0, 2653, 3185, 0, 1330, 0, 3458, 0, 1922, 0, 0, 0, 2699, 0, 0, 1292, 1734, 0, 0, 0, 0, 0, 0, 1811, 2077, 3060, 0, 2347, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 832, 0, 215, 0, 1840, 0, 0, 0, 1247, 0, 743, 141, 0, 0, 0, 0, 2590, 0, 273, 629, 2004, 0, 0, 0, 0, 0, 0,
-	0, 0, 2892, 0, 1144, 0, 1318, 2680, 2009, 2579, 3293, 0, 0, 0, 0, 0, 0, 1984, 0, 0, 0, 0, 0, 0, 1937, 3417, 0, 0, 0, 0, 0, 1483,
-	0, 0, 0, 0, 0, 2957, 0, 2185, 2434, 0, 0, 0, 0, 0, 1703, 0, 0, 0, 0, 0, 3405, 0, 0, 0, 0, 2268, 890, 1450, 0, 2429, 0, 3636,
-	0, 0, 0, 2320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1150, 0, 553, 0, 0, 0, 1772, 0, 0, 0, 0, 0, 1993,
-	0, 0, 0, 0, 0, 0, 0, 0, 2326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 160, 2127, 2342, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	421, 2081, 0, 0, 651, 0, 0, 0, 0, 1529, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1396, 2515, 0, 0, 0, 448, 765, 0, 1914, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 2238, 0, 0, 2176, 0, 0, 0, 0, 0, 0, 0, 0, 997, 794, 1239, 3062, 218, 1500, 3467, 0,
-	0, 0, 0, 2535, 0, 0, 0, 2035, 0, 988, 0, 2637, 0, 0, 0, 1194, 0, 1579, 0, 0, 0, 0, 3116, 0, 1003, 0, 0, 0, 0, 0, 0, 0,
-	0, 2032, 3224, 0, 0, 0, 226, 231, 2798, 3153, 3390, 80, 0, 0, 0, 0, 2563, 0, 0, 962, 0, 0, 0, 0, 0, 1065, 0, 0, 0, 3617, 0, 0,
-	0, 0, 2527, 0, 0, 3160, 0, 1765, 0, 0, 0, 0, 1246, 0, 0, 3638, 0, 0, 1599, 0, 0, 0, 0, 2036, 0, 0, 1441, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2503, 0, 0, 0, 0, 328, 0, 0, 0, 0, 0, 1019, 0, 3609, 0, 0,
-	0, 0, 0, 3691, 0, 0, 0, 0, 0, 0, 0, 3489, 0, 0, 0, 0, 0, 3628, 0, 0, 0, 3463, 0, 0, 0, 0, 0, 0, 2700, 0, 0, 0,
-	0, 62, 0, 3276, 0, 0, 2518, 0, 0, 0, 0, 1082, 0, 3017, 0, 0, 1106, 0, 0, 0, 0, 0, 0, 2519, 0, 3606, 0, 0, 0, 716, 826, 2111,
-	0, 0, 3599, 3660, 0, 0, 0, 0, 162, 371, 0, 0, 117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 2205, 0, 0, 0, 0, 1394,
-	0, 0, 0, 3094, 0, 1572, 0, 0, 0, 0, 0, 559, 2997, 0, 0, 0, 2803, 0, 0, 0, 1218, 3098, 454, 0, 229, 2053, 0, 0, 0, 0, 0, 0,
-	282, 0, 180, 1007, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2230, 0, 0, 2789, 648, 0, 3365, 0, 0, 0, 1061, 0, 0, 1524, 0, 0, 0, 0,
-	655, 0, 938, 1681, 0, 0, 0, 0, 1729, 1831, 1216, 0, 1941, 0, 0, 0, 3568, 0, 0, 0, 0, 0, 264, 0, 1234, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2029, 0, 0, 0, 0, 1191, 2713, 0, 0, 0, 2116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 659, 0,
-	0, 0, 0, 0, 0, 0, 0, 3111, 0, 0, 0, 0, 0, 0, 1334, 0, 0, 0, 0, 0, 0, 0, 0, 2952, 0, 0, 0, 0, 0, 0, 0, 0,
-	361, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1444, 0, 0, 497, 0, 0, 0, 0, 2841, 3439, 0, 0, 0, 1906, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 967, 2026, 0, 0, 1561, 512, 0, 0, 3067, 0, 0, 0, 0, 3002, 0, 818, 2151, 0, 223, 2816, 3507, 0, 0, 0, 2994, 3052, 3392, 0, 0,
-	0, 0, 2379, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1091, 0, 0, 2064, 0, 0, 0, 1499, 0, 0, 0, 0, 0, 0, 0, 1098,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2882, 0, 0, 0, 1338, 1843, 1884, 2383, 0, 0, 1174, 0, 0, 0, 0, 1196, 1311, 1672, 3497, 1329, 0, 0,
-	0, 0, 2945, 0, 0, 0, 0, 2140, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3134, 0, 0, 653, 0, 0, 0, 309,
-	1430, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 996, 1891, 0, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 0,
-	0, 3581, 0, 0, 0, 0, 0, 1298, 0, 0, 2155, 0, 0, 0, 823, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3375, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1079, 0, 0, 0, 1209, 0, 0, 2873, 0, 704, 980, 0, 2968, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2847, 0, 0, 3100, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1898, 0, 0, 3283, 1689, 0, 0, 3550, 0, 0, 0,
-	0, 0, 0, 0, 1054, 3305, 2143, 0, 0, 0, 2261, 0, 0, 2236, 2372, 0, 0, 0, 0, 0, 0, 2566, 2048, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1951, 0, 0, 0, 0, 0, 0, 0, 0, 3570, 0, 0, 0, 1544, 0, 0, 0, 0, 0, 590, 600, 2495, 0, 670, 0, 1644,
-	3391, 0, 1386, 0, 0, 0, 0, 0, 0, 0, 612, 0, 0, 0, 1911, 0, 0, 0, 0, 0, 0, 2586, 0, 0, 0, 2917, 2172, 0, 0, 0, 3544, 0,
-	0, 0, 0, 0, 0, 0, 0, 2425, 0, 0, 0, 0, 3409, 0, 0, 2164, 2611, 0, 2919, 0, 0, 0, 0, 0, 0, 0, 630, 100, 0, 0, 375, 2607,
-	1700, 0, 0, 0, 0, 0, 0, 603, 0, 0, 0, 0, 0, 0, 864, 252, 1293, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2846, 0, 0, 0, 0, 0, 0, 114, 0, 0, 0, 0, 0, 2421, 2489, 0, 0, 1232, 0, 0, 0, 0, 0, 0, 0, 3010, 3520, 0, 0,
-	0, 469, 0, 0, 0, 0, 0, 0, 0, 965, 0, 0, 0, 718, 2572, 0, 0, 2826, 0, 0, 0, 1453, 362, 0, 0, 0, 1508, 0, 0, 0, 0, 0,
-	0, 0, 3033, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2194, 0, 0, 0, 1073, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 1783, 1924, 0, 0, 0, 0, 0, 2951, 0, 0, 0, 0, 1884, 0, 0,
+	0, 0, 2084, 0, 0, 0, 0, 0, 1251, 1057, 0, 0, 0, 0, 2662, 0, 0, 0, 0, 0, 843, 2115, 0, 0, 0, 0, 518, 0, 836, 0, 3768, 368,
+	0, 0, 0, 0, 0, 0, 3061, 0, 0, 3802, 489, 462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1164, 0, 335, 0, 0, 0, 0, 2490, 2646, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 851, 0, 3698, 3323, 0, 1144, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3395, 0, 278, 2863, 0, 1488, 0, 0, 0, 0, 0, 2488, 0, 0, 0, 0, 621, 2147, 2325, 0, 1265,
+	0, 0, 0, 0, 0, 0, 0, 0, 3210, 0, 0, 0, 0, 0, 2192, 0, 0, 0, 0, 0, 0, 311, 1973, 0, 0, 0, 0, 0, 2160, 0, 1085, 3600,
+	2407, 0, 0, 0, 0, 0, 319, 0, 0, 3598, 1856, 0, 0, 0, 0, 0, 0, 0, 0, 1612, 0, 0, 0, 0, 1327, 0, 2324, 0, 2953, 1525, 0, 925,
+	550, 1889, 0, 400, 0, 0, 0, 0, 396, 0, 683, 0, 0, 0, 0, 3318, 0, 3040, 0, 0, 0, 0, 0, 0, 412, 2471, 0, 1833, 0, 0, 0, 0,
+	0, 0, 3364, 2557, 0, 0, 507, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1597, 43, 0, 0, 0, 0, 0, 0, 0, 2734, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 973, 532, 0, 0, 769, 3692, 0, 0, 0, 0, 0, 0, 0, 0, 2123, 1785, 3129, 0, 3187, 0, 0, 0, 2604, 0, 0, 50, 771, 2895, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 818, 178, 0, 0, 0, 2075, 0, 0, 0, 1703, 0, 0, 0, 52, 0, 0, 0, 0, 0, 1235, 0, 0,
+	759, 0, 2595, 3228, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2176, 2609, 3626, 0, 0, 290, 2117, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1750, 0, 1958, 1447, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186, 2466, 371, 98, 938, 3633, 0, 0, 1439, 0, 2175, 3540, 0, 0, 0, 0,
+	0, 0, 0, 0, 1090, 0, 2805, 0, 0, 0, 0, 0, 0, 0, 0, 1779, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3747, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1032, 0, 0, 0, 0, 0, 1586, 0, 0, 3794, 0, 0, 0, 2656, 1490, 0, 1692,
+	2191, 0, 0, 0, 0, 0, 0, 0, 706, 2246, 2722, 3029, 0, 0, 0, 0, 0, 0, 1719, 0, 0, 2651, 0, 0, 0, 0, 0, 0, 2772, 338, 3036, 2031,
+	0, 0, 0, 0, 0, 0, 0, 853, 3161, 1897, 0, 0, 0, 3709, 0, 0, 0, 0, 0, 0, 431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2629, 0, 0, 0, 0, 0, 0, 2449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 634, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 472, 1231, 2497, 0, 0, 3461, 0, 0, 2057, 0, 2297, 0, 13, 0, 0, 0, 1869, 0, 1789, 2875, 0, 0, 0,
+	0, 0, 0, 1861, 0, 2889, 0, 0, 0, 254, 0, 0, 0, 2537, 0, 0, 0, 0, 0, 0, 0, 482, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	321, 0, 0, 460, 0, 0, 0, 0, 1953, 0, 0, 0, 0, 494, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3079, 0, 0, 0, 3823, 0,
+	0, 3303, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3636, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1817, 0, 0, 0, 0, 2069, 0, 0, 77, 376, 2527, 3183, 0, 0, 0, 1382, 0, 0, 0, 0, 0, 0, 0, 0, 3638, 2225, 0, 3772, 0, 0, 0, 0,
+	0, 0, 0, 0, 1340, 0, 1227, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2484, 2092, 0, 646, 0, 0, 0, 3403, 0, 0,
+	0, 0, 1114, 2146, 0, 0, 1176, 0, 1736, 0, 0, 0, 3025, 0, 0, 2919, 0, 0, 0, 169, 0, 1437, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1277, 0, 0, 898, 2804, 0, 2638, 0, 0, 1159, 0, 0, 0, 0, 0, 3113, 0, 0, 0, 0, 492, 0, 0, 0, 0, 0, 0, 0, 1794, 0, 0, 0,
+	0, 0, 2994, 0, 0, 0, 0, 524, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 3793, 0, 0, 2597, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1006, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1679, 0, 0, 1981, 3677, 0, 0, 0, 1401, 0, 0, 2148,
+	0, 0, 0, 2478, 0, 0, 2494, 0, 3447, 1667, 0, 0, 0, 1334, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1482, 2364, 0, 0,
+	0, 0, 0, 0, 1611, 0, 0, 406, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 395, 3359, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 1292, 0, 0, 0, 0, 0, 0, 2332, 0, 2098, 0, 0, 120, 0, 0, 0, 0, 0, 0, 0, 2698, 0,
+	0, 0, 0, 0, 0, 3363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2672, 0, 0, 0, 0, 0, 0, 3313, 3748, 0, 1999, 2053, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 684, 0, 0, 0, 0, 0, 0, 0, 0, 670, 0, 0, 0, 1212, 0, 0, 0, 2700, 0, 2492, 0, 0, 0, 0,
+	0, 2681, 0, 0, 0, 0, 0, 1236, 1636, 1738, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1208, 0, 0, 0, 0, 0, 0, 415, 0, 0, 0, 0, 0,
+	0, 0, 0, 2086, 0, 0, 2152, 3392, 0, 0, 0, 0, 0, 2713, 0, 0, 0, 0, 0, 3670, 0, 0, 0, 0, 0, 0, 1263, 0, 0, 0, 0, 0,
+	0, 1395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2622, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 3292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1286, 1855, 0, 0, 1502, 0, 985, 0,
+	0, 0, 0, 0, 1486, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 923, 2509, 0, 0, 0, 0, 0, 343, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1707, 0, 0, 1432, 0, 528, 2802, 0, 454, 2461, 0, 3326, 1901, 0, 2704, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1483, 0, 0, 2961, 3287,
+	0, 2855, 0, 0, 0, 0, 0, 0, 0, 0, 3728, 0, 0, 0, 0, 0, 0, 1349, 0, 0, 0, 0, 2522, 0, 0, 3366, 0, 0, 0, 0, 0, 2400,
+	0, 0, 0, 912, 3114, 0, 0, 0, 2290, 0, 3611, 0, 0, 0, 2339, 0, 0, 0, 0, 3559, 0, 0, 782, 514, 1628, 3169, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2430, 0, 3817, 0, 0, 0, 0, 0, 710, 1185, 0, 0, 3418, 659, 2377, 0, 0, 0, 0, 3013, 0, 0, 1496, 0,
+	0, 1871, 0, 1797, 3422, 0, 0, 0, 0, 0, 0, 0, 2858, 708, 0, 0, 0, 0, 1146, 1191, 102, 2021, 0, 0, 0, 3338, 1102, 0, 2816, 0, 0, 0,
+	0, 0, 815, 0, 0, 0, 0, 3427, 0, 0, 0, 296, 2621, 0, 0, 2977, 2006, 0, 0, 0, 0, 2818, 1610, 0, 3421, 2533, 0, 0, 0, 0, 0, 1222,
+	0, 2727, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1529, 0, 1284, 0, 0, 1169, 2998, 0, 0, 0, 1885, 0, 0, 0, 0, 0, 0,
+	1406, 2440, 2777, 0, 0, 0, 0, 0, 0, 1784, 0, 0, 0, 0, 0, 0, 0, 1237, 0, 0, 1228, 2460, 2835, 3547, 1556, 1939, 680, 3409, 0, 497, 0, 0,
+	0, 0, 0, 0, 0, 0, 1008, 1589, 3822, 0, 0, 975, 2330, 3435, 0, 0, 2967, 0, 2560, 0, 0, 0, 0, 0, 0, 0, 1950, 0, 0, 0, 0, 0,
+	0, 0, 804, 0, 0, 0, 0, 2671, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 951, 0, 1459, 0, 0, 2860, 0, 0, 0, 1234, 0, 0, 0,
+	0, 0, 0, 0, 1593, 0, 0, 0, 0, 0, 0, 3542, 3651, 692, 1504, 2180, 0, 988, 0, 2294, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1664, 0, 0, 0, 0, 745, 0, 0, 0, 0, 0, 3730, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2258, 0, 0, 0, 78, 0, 0, 0,
+	0, 2834, 0, 0, 0, 1477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 295, 3057, 1034, 0,
+	0, 3340, 2082, 0, 0, 0, 0, 0, 0, 2009, 3059, 355, 2207, 0, 0, 0, 2800, 0, 0, 0, 700, 0, 0, 0, 0, 1517, 2546, 0, 0, 0, 0, 3237,
+	0, 578, 0, 0, 0, 0, 0, 0, 1029, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 0, 0, 0, 48, 891, 3252, 0, 936,
+	0, 0, 1393, 0, 0, 0, 0, 0, 0, 3216, 0, 2167, 1380, 0, 0, 219, 0, 2571, 0, 417, 0, 3410, 0, 0, 3225, 0, 0, 0, 0, 0, 0, 0,
+	3219, 0, 0, 0, 0, 679, 0, 0, 0, 0, 2861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3052, 0, 0, 0, 896, 0, 0, 0, 0,
+	0, 0, 1358, 0, 0, 1700, 0, 0, 0, 999, 2677, 3175, 0, 0, 2972, 3632, 0, 0, 0, 0, 0, 2851, 0, 0, 0, 0, 1806, 0, 0, 3459, 2028, 97,
+	0, 0, 0, 3167, 0, 1739, 2468, 3804, 0, 0, 0, 0, 2413, 0, 0, 0, 639, 727, 1620, 1538, 0, 0, 3759, 0, 0, 193, 22, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3269, 0, 0, 0, 0, 1099, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1160, 0, 0, 3684, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3752, 2921, 0, 0, 0, 3283, 0, 0, 0, 0, 0, 1668, 1963, 0, 0, 0, 0, 0, 0, 0, 1835, 0, 0, 0, 2716, 0, 0, 2286,
+	0, 0, 0, 0, 1732, 0, 0, 0, 0, 0, 0, 0, 571, 0, 653, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1499, 3382, 0, 0, 3180,
+	0, 3255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2298, 2235, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2205, 3484, 0, 0, 0, 0, 0, 2029, 0,
+	0, 0, 0, 2990, 3142, 0, 1776, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 850, 0, 3691, 0, 199, 2363, 3003, 1729, 0, 0,
+	0, 0, 915, 0, 0, 211, 0, 0, 0, 0, 0, 0, 0, 0, 1441, 0, 0, 0, 0, 0, 1826, 0, 0, 0, 0, 0, 2334, 0, 2643, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2475, 385, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 380, 934, 0, 0, 0, 0, 0, 0, 3588, 0, 0, 3168,
+	0, 0, 0, 0, 190, 0, 2437, 0, 0, 2840, 0, 0, 0, 0, 0, 0, 1013, 0, 761, 0, 3023, 1890, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 267, 0, 327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 3065, 0, 390, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2189, 0, 2822, 2307, 3432, 0, 0, 2043, 3385, 0, 0, 809, 0, 922, 0, 0, 0, 0, 535, 733, 1120, 0, 0, 0, 0, 0, 3818, 115,
+	262, 0, 0, 0, 2666, 0, 0, 0, 0, 3704, 0, 0, 0, 0, 3056, 0, 0, 2232, 1069, 2724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3436, 791,
+	0, 0, 0, 0, 0, 1702, 0, 2422, 0, 2093, 0, 0, 0, 436, 0, 316, 0, 2849, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1928, 0, 0, 0, 0,
+	2158, 0, 0, 0, 0, 0, 3571, 0, 0, 0, 0, 0, 0, 0, 0, 1888, 0, 2314, 3231, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 695, 0, 0, 0, 0, 0, 919, 0, 0, 0, 0, 0, 0, 0, 796, 600, 0, 0, 0, 0, 0,
+	0, 652, 0, 0, 0, 1698, 0, 0, 0, 0, 0, 0, 0, 430, 0, 0, 0, 0, 0, 1328, 289, 3249, 0, 0, 0, 0, 0, 0, 715, 0, 0, 0,
+	0, 0, 2202, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2690, 0, 0, 1629, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 510, 0, 2539, 3089, 0, 0, 0, 0, 0, 0, 0, 2740, 0, 0, 0, 0, 0,
+	0, 0, 873, 1108, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1658, 0, 0, 2243, 0, 0, 0, 0, 0, 0, 0, 2886, 382, 0, 0, 0,
+	0, 1990, 0, 686, 0, 0, 0, 594, 0, 0, 1474, 2810, 0, 0, 0, 2957, 967, 0, 0, 82, 2779, 0, 324, 477, 0, 0, 1986, 3811, 44, 0, 0, 2815,
+	0, 0, 0, 0, 0, 378, 2296, 0, 0, 0, 0, 0, 0, 1746, 3662, 0, 0, 2353, 0, 0, 0, 1735, 2721, 0, 0, 0, 0, 587, 3154, 3727, 0, 0,
+	0, 992, 0, 0, 2841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 346, 0, 577, 0, 0, 0, 0, 0, 0, 0, 3464, 1310, 0, 0, 0, 0, 0, 0,
+	0, 964, 0, 3515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2648, 237, 2094, 2640, 3620, 0, 0, 0,
+	3499, 0, 0, 0, 0, 0, 3103, 0, 0, 0, 0, 0, 2342, 0, 198, 0, 0, 591, 0, 0, 0, 446, 626, 49, 0, 0, 2828, 0, 0, 1467, 0, 0,
+	3649, 0, 0, 0, 0, 1774, 0, 0, 948, 0, 2170, 0, 0, 0, 0, 0, 0, 0, 942, 0, 0, 0, 0, 0, 0, 0, 0, 1640, 0, 0, 0, 0,
+	0, 0, 810, 0, 0, 3469, 0, 0, 0, 0, 0, 0, 0, 0, 1038, 0, 1708, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 1075, 1754, 0,
+	3482, 2111, 3610, 0, 2687, 0, 693, 0, 0, 0, 0, 0, 0, 3696, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1744, 0, 0, 0, 0, 33, 1535,
+	0, 0, 1423, 0, 0, 0, 3371, 0, 2756, 0, 0, 0, 0, 0, 3118, 0, 0, 1357, 3667, 0, 0, 407, 1303, 40, 0, 0, 0, 0, 0, 3009, 0, 0,
+	0, 0, 699, 642, 3381, 0, 0, 0, 0, 2520, 0, 0, 0, 2220, 0, 0, 0, 0, 559, 0, 2193, 0, 1523, 2450, 0, 0, 0, 1948, 2303, 959, 2669, 2794,
+	1118, 3604, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1872, 3344, 0, 0, 0, 783, 911, 0, 0, 0, 2702, 0, 0, 0, 0, 0, 0, 3030,
+	0, 3008, 0, 583, 0, 3177, 0, 0, 0, 442, 143, 0, 0, 0, 0, 0, 2695, 0, 0, 0, 0, 0, 0, 3083, 0, 971, 1653, 2605, 0, 0, 0, 0,
+	0, 3236, 3352, 0, 0, 0, 500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3550, 731, 766, 2186, 0, 0, 361, 2944, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1387, 0, 0, 0, 0, 0, 0, 0, 0, 2037, 0, 0, 0, 3005,
+	0, 0, 0, 0, 1540, 0, 0, 0, 0, 0, 0, 0, 0, 0, 907, 0, 0, 0, 0, 0, 0, 1241, 1832, 0, 0, 0, 0, 0, 0, 1462, 0, 0,
+	861, 0, 0, 0, 0, 0, 0, 2673, 0, 0, 0, 0, 0, 1598, 1011, 2378, 2401, 3566, 0, 0, 0, 1766, 0, 824, 3414, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1180, 0, 1367, 0, 0, 0, 1381, 0, 0, 611, 957, 0, 0, 0, 757, 0, 0, 0, 0, 939, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2501, 0, 0, 1051, 1419, 0, 0, 0, 0, 0, 0, 3162, 0, 0, 0,
+	0, 0, 1574, 1641, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 547, 764, 1665, 2262, 1276, 0, 0, 0, 0, 451, 0, 0, 0, 0, 0, 0, 0, 0,
+	3404, 0, 314, 0, 1005, 0, 0, 0, 0, 2326, 0, 2781, 0, 0, 0, 0, 0, 0, 3775, 0, 0, 0, 0, 0, 0, 0, 884, 2665, 0, 0, 0, 0,
+	0, 2097, 0, 0, 0, 0, 0, 0, 0, 794, 0, 2119, 2859, 0, 0, 0, 0, 3144, 0, 197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3022, 0, 85, 0, 2474, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1536, 0, 0, 0, 0, 0, 0, 261, 746, 2941, 0, 867, 797, 0, 0, 0, 0, 0, 534, 0,
+	0, 0, 0, 0, 0, 2502, 0, 0, 874, 2240, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2467, 0, 0, 2547, 0, 2608, 0, 0, 2293, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 780, 2439, 0, 1570, 506, 0, 0, 0, 0, 0, 1128, 0, 0, 0, 0, 0, 0, 2692, 0, 0, 998, 0, 0, 893, 950,
+	3646, 0, 0, 0, 0, 0, 0, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1082, 0, 2708, 0, 0, 0, 1966, 0, 0, 465, 0, 0, 0,
+	0, 3761, 0, 0, 913, 0, 0, 0, 0, 1624, 0, 0, 0, 918, 2787, 0, 0, 0, 0, 0, 0, 3171, 0, 3147, 2418, 0, 0, 0, 0, 0, 0, 0,
+	765, 0, 0, 0, 0, 192, 0, 0, 0, 0, 0, 0, 2096, 2706, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3332, 398, 0, 3221, 0, 0, 3112, 3298,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 618, 749, 1481, 1650, 2248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 512, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3581, 0, 0, 0, 0, 2333, 3186, 0, 0, 0, 2020, 0, 118, 0, 0, 0, 0, 1448, 0, 0, 1677, 0, 3762, 2035,
+	0, 1605, 0, 0, 0, 0, 0, 0, 0, 2282, 0, 0, 0, 1046, 0, 0, 0, 474, 0, 0, 0, 1582, 0, 0, 574, 1163, 0, 0, 0, 1197, 1997, 3786,
+	0, 0, 0, 0, 0, 3565, 0, 3480, 0, 0, 3603, 0, 0, 0, 0, 0, 0, 0, 421, 0, 0, 0, 0, 0, 0, 0, 0, 2747, 0, 0, 1583, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 581, 1213, 762, 0, 0, 513, 0, 0, 0, 0, 1396, 0, 0, 0, 3779, 0, 0, 336, 0,
+	0, 0, 0, 0, 51, 1591, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1777, 0, 0, 0, 0, 0, 0, 0, 0, 556, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3204, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 135, 1899, 19,
+	0, 3369, 0, 0, 1347, 0, 0, 3488, 2245, 0, 0, 0, 0, 0, 0, 0, 3018, 0, 0, 1713, 0, 0, 0, 0, 0, 3317, 0, 0, 0, 0, 0, 3247,
+	1818, 0, 0, 814, 0, 3474, 0, 1194, 0, 0, 0, 0, 0, 2278, 2331, 3735, 0, 0, 0, 0, 1321, 0, 0, 1450, 0, 0, 0, 0, 0, 3514, 0, 2789,
+	0, 0, 0, 0, 1252, 0, 0, 0, 1414, 0, 0, 0, 0, 0, 501, 1131, 0, 0, 0, 0, 0, 3682, 0, 0, 2417, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1638, 0, 0, 0, 0, 0, 721, 3825, 1344, 0, 0, 302, 0, 1363, 2525, 0, 0, 0, 3815, 0, 0, 0, 0, 3518, 0, 1168, 1329, 0,
+	598, 0, 0, 0, 0, 0, 0, 2531, 0, 0, 807, 0, 0, 0, 0, 0, 3487, 0, 0, 3736, 0, 2067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	592, 0, 0, 0, 1524, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2414, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 763, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1753, 2562, 0, 0, 0, 0, 0, 0, 0, 0, 980, 0, 0,
+	0, 562, 3429, 0, 0, 1747, 1233, 0, 0, 1067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2500, 0, 0, 3819, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2685, 0, 0, 0, 774, 2888, 0, 2425, 0, 3397, 0, 0, 0, 0, 3814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 469, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2867, 0, 0, 1192, 688, 0, 0, 0, 0, 1283, 0, 0, 0, 0, 0, 0, 3702, 0, 0, 0, 0, 0, 0, 3763, 0, 0, 0, 0, 2219, 0, 0, 1687,
+	2997, 0, 0, 0, 0, 0, 0, 868, 3783, 0, 0, 0, 0, 0, 37, 0, 582, 0, 0, 0, 0, 0, 0, 0, 2127, 0, 0, 0, 0, 0, 3184, 0,
+	0, 0, 1968, 0, 0, 0, 0, 0, 0, 0, 2019, 0, 0, 2133, 0, 0, 0, 0, 984, 2048, 0, 0, 0, 0, 0, 703, 0, 0, 0, 0, 0, 1984,
+	0, 0, 0, 0, 0, 0, 1881, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3530, 1809, 0, 59, 2653, 213, 214, 3345, 0, 0, 0, 0, 0,
+	0, 225, 1600, 0, 3805, 0, 0, 0, 2703, 0, 2257, 2574, 0, 1666, 0, 549, 0, 0, 381, 0, 624, 2108, 0, 656, 0, 0, 0, 0, 1229, 0, 0, 0,
+	0, 0, 0, 0, 0, 2089, 2432, 0, 3755, 0, 822, 0, 0, 0, 0, 0, 0, 0, 14, 2316, 0, 0, 0, 0, 0, 0, 904, 0, 0, 0, 2251, 0,
+	0, 131, 0, 0, 0, 1590, 0, 0, 426, 2566, 0, 3570, 0, 8, 0, 0, 0, 0, 0, 3535, 0, 0, 0, 740, 0, 0, 0, 520, 0, 0, 0, 0,
+	0, 0, 0, 3468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1831, 0, 0, 0, 0, 0, 1095, 0, 882, 0, 0, 0, 0, 0, 0, 0, 243,
+	0, 0, 0, 174, 2650, 1155, 3042, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3810, 0, 0, 242, 0, 714, 3206, 0, 0, 0, 0, 2791, 0, 0, 0, 0,
+	0, 3446, 0, 0, 0, 0, 0, 3138, 0, 0, 0, 601, 0, 0, 0, 883, 979, 0, 0, 0, 0, 744, 2041, 0, 0, 0, 0, 3002, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1976, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1143, 0, 0, 0, 0, 0, 0, 2277, 0, 0, 0, 0, 1844, 2911, 863,
+	0, 0, 0, 0, 0, 2504, 0, 0, 1994, 2388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1238, 0, 0, 0, 1063, 2033, 0, 0, 0, 0, 306, 0, 0,
+	1957, 0, 3110, 0, 0, 0, 0, 2477, 0, 2433, 0, 2480, 0, 0, 2826, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2749, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1142, 0, 785, 270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3693,
+	0, 0, 0, 1655, 2848, 0, 0, 0, 0, 0, 0, 0, 0, 1043, 0, 0, 3137, 2930, 0, 0, 1734, 1017, 1201, 2530, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1916, 1480, 0, 737, 0,
+	0, 2026, 3508, 458, 0, 0, 0, 342, 483, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1071, 1693, 0, 0, 0, 2862, 0, 0, 0, 0, 0, 0, 0, 0,
+	593, 638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1851, 0, 0, 0, 0, 0, 1969, 0, 0, 0, 0, 0, 720, 1987, 2229, 0, 0, 0, 0, 0, 0,
+	1044, 1887, 0, 0, 0, 0, 1558, 0, 0, 0, 0, 0, 2799, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2556, 0, 0, 0, 0, 0,
+	0, 0, 2630, 0, 0, 0, 3680, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 622, 1355, 449, 1616, 1770, 0, 0, 3384, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 6, 0, 0, 0, 0, 0, 0, 970, 1578, 0, 0, 1622, 0, 1931, 0, 0, 2667, 0, 1852, 0, 0, 2776, 0, 0, 0, 0, 38, 313, 1979, 3304,
+	3351, 2499, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 413, 3082, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2337, 3483, 0, 0, 0, 0, 0, 0, 0, 0, 1348, 0, 1479, 0, 0, 0, 3136, 1431, 2416, 1714, 3372, 0, 0, 1256, 0, 0, 1813,
+	0, 1132, 3613, 0, 0, 0, 2479, 2598, 0, 1492, 0, 0, 0, 0, 0, 0, 163, 2233, 0, 0, 0, 707, 1307, 2655, 931, 1271, 0, 0, 0, 0, 0, 0,
+	0, 0, 521, 0, 0, 2266, 0, 129, 557, 3534, 0, 0, 0, 1684, 0, 0, 3494, 0, 0, 0, 1366, 3271, 0, 0, 0, 0, 0, 2131, 0, 0, 0, 1150,
+	0, 0, 2964, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3778, 0, 0, 0, 0, 1765, 0, 0, 0, 0, 0, 0,
+	0, 0, 189, 1133, 0, 0, 0, 0, 0, 722, 1267, 283, 0, 1454, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1050, 0, 0, 0, 3201, 1106, 2283, 2788,
+	399, 2710, 3294, 0, 0, 0, 0, 1815, 0, 3046, 0, 0, 3173, 0, 0, 69, 0, 0, 0, 0, 103, 0, 2887, 0, 0, 236, 0, 0, 0, 2428, 0, 0,
+	2589, 0, 0, 1311, 0, 239, 732, 1027, 2739, 0, 156, 326, 0, 0, 1083, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1918, 2759, 678, 0, 0, 0, 0,
+	0, 0, 0, 726, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 955, 0, 0, 471, 544, 2443, 87, 0, 288, 1495, 0, 0, 2489, 3293, 0, 0, 0, 0,
+	2272, 0, 0, 2880, 0, 3290, 0, 1728, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 0, 2983, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3473, 0, 0, 965, 2693, 0, 0, 0, 2206, 0, 0, 669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2476, 0, 921,
+	0, 0, 1717, 410, 1485, 0, 0, 1904, 0, 1773, 0, 0, 0, 0, 1799, 0, 0, 0, 0, 0, 3769, 0, 1056, 2079, 0, 1216, 2958, 3532, 0, 0, 106, 0,
+	0, 0, 0, 0, 0, 0, 0, 3194, 0, 0, 0, 0, 0, 0, 0, 855, 0, 0, 0, 0, 0, 3808, 1715, 0, 0, 0, 2890, 2908, 0, 0, 0, 0,
+	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1740, 0, 0, 0, 0, 0, 0, 0, 0, 1418, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1920, 0, 0, 0, 0, 0, 0, 3612, 3075, 0, 0, 3545, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1220, 2581, 0, 0, 2569, 0, 0, 0, 227, 0, 0, 754, 2796, 0, 0, 2790, 0, 0, 0, 0, 2122, 0, 0, 3716, 1188, 2714, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 734, 0, 704, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2435, 0, 0, 0, 0, 676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2573, 0, 2922, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1285, 0, 0, 0, 439, 0, 0, 0, 2912, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 963, 0, 0, 0,
+	0, 0, 0, 1330, 0, 0, 0, 3185, 0, 0, 0, 0, 176, 909, 2311, 1372, 2754, 0, 0, 0, 0, 0, 3537, 0, 0, 0, 0, 0, 0, 0, 0, 1675,
+	0, 0, 0, 0, 1398, 0, 0, 0, 0, 0, 0, 0, 0, 0, 502, 205, 0, 0, 0, 0, 0, 947, 0, 0, 0, 0, 0, 0, 0, 3001, 0, 0,
+	0, 0, 3641, 1839, 2970, 0, 0, 0, 0, 0, 2446, 0, 0, 0, 0, 1422, 0, 553, 2398, 3574, 1020, 0, 0, 0, 3134, 0, 0, 0, 0, 0, 1457, 0,
+	0, 0, 0, 0, 1030, 2396, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3564, 0, 0, 2853, 0, 0, 0, 0, 0, 0, 0, 545, 0, 0,
+	0, 0, 0, 1179, 0, 0, 0, 0, 0, 0, 0, 0, 784, 0, 0, 1117, 0, 0, 0, 0, 1162, 21, 0, 0, 0, 0, 0, 0, 0, 3336, 0, 1576,
+	2008, 3048, 0, 0, 3438, 1463, 0, 0, 0, 0, 1801, 0, 0, 1136, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3139, 1123, 0, 0, 0, 0, 0, 353,
+	2358, 0, 0, 2517, 0, 0, 1549, 0, 0, 0, 0, 0, 0, 590, 0, 2960, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1847, 779, 1196, 3039, 0, 0, 2511,
+	0, 0, 0, 0, 2218, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2635, 0, 0, 0, 1397, 0, 0, 0, 0, 0, 0, 0, 3629, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1585, 0, 0, 0, 0, 94, 0, 2659, 0, 0, 0, 0, 0, 1571, 0, 0, 0, 0, 3234, 0, 0,
+	0, 0, 0, 0, 0, 0, 1156, 0, 0, 0, 2615, 0, 0, 0, 542, 0, 1868, 828, 1724, 0, 0, 0, 0, 1308, 0, 0, 2829, 3787, 109, 0, 0, 0,
+	167, 0, 0, 0, 844, 0, 0, 0, 0, 2596, 0, 0, 1699, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3333, 910, 0, 2782, 0, 0, 0, 0,
+	0, 0, 0, 0, 312, 2778, 0, 2549, 119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 0, 0, 3312, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3413, 0, 0, 3208, 0, 3163, 0, 0, 10, 0, 0, 0, 3099, 0, 1501, 0, 0, 0, 0, 0, 392, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1970, 0, 0, 0, 0, 0, 0, 1033, 0, 1060, 0, 0, 68, 2335, 0, 0, 0, 0, 681, 632, 0, 0, 0, 3315, 2821, 0, 0,
+	0, 0, 0, 0, 0, 3661, 1927, 0, 0, 0, 0, 0, 0, 0, 908, 0, 0, 0, 0, 0, 0, 2798, 0, 0, 629, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1761, 0, 1140, 0, 2670, 0, 0, 0, 0, 0, 3744, 0, 0, 1336, 806, 0, 0, 0, 0, 240, 1364, 3430, 3457, 0,
+	427, 0, 0, 1173, 2578, 2267, 0, 0, 0, 0, 0, 949, 0, 2300, 0, 0, 2204, 0, 2010, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 172, 1218, 0, 3411, 1021, 0, 802, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3800, 0, 0, 1429, 1762, 0, 0,
+	0, 0, 0, 2423, 0, 0, 0, 0, 0, 2302, 641, 3645, 0, 0, 0, 3321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1048, 0, 0, 3501, 1807, 1022,
+	3325, 0, 0, 0, 0, 529, 1389, 1646, 3424, 2412, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3121, 0, 499, 2042, 3731, 3502, 0, 0, 0, 2610, 0, 0, 0,
+	0, 958, 0, 0, 2023, 0, 0, 0, 0, 0, 0, 2434, 0, 0, 0, 953, 2083, 2369, 0, 405, 0, 0, 2915, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2612, 0, 0, 0, 0, 3086, 3266, 0, 0, 1341, 0, 0, 3199, 0, 0, 0, 0, 2682, 0, 0, 0, 0, 0, 0, 0,
+	0, 142, 0, 0, 0, 0, 0, 1637, 2519, 0, 0, 0, 3706, 0, 0, 0, 30, 2496, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1360, 0, 0,
+	0, 0, 0, 1965, 0, 2976, 2196, 2602, 0, 0, 0, 2420, 0, 0, 0, 0, 3146, 588, 0, 0, 2004, 0, 0, 46, 0, 0, 0, 0, 0, 924, 0, 0,
+	0, 0, 0, 0, 0, 1635, 0, 2637, 0, 885, 0, 0, 0, 3627, 0, 0, 0, 0, 2935, 0, 1302, 1619, 0, 0, 2585, 0, 224, 432, 0, 3069, 1184, 3660,
+	0, 0, 3045, 1101, 0, 0, 0, 1909, 3284, 0, 0, 0, 0, 3683, 0, 0, 0, 0, 0, 943, 196, 1550, 2017, 0, 2745, 2904, 47, 3334, 0, 0, 0, 2954,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3726, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2453, 0,
+	1841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1365, 0, 0, 0, 0, 0, 1554, 0, 0, 2231, 0, 0, 1756, 0, 0, 0, 0, 0, 0,
+	1814, 1052, 0, 1274, 0, 0, 0, 0, 0, 0, 2917, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 284, 1998, 0, 0, 0, 1424, 0, 0, 0,
+	3561, 1183, 0, 0, 0, 0, 0, 2373, 3070, 3132, 0, 0, 1575, 876, 0, 2820, 0, 0, 0, 440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 777, 0, 0,
+	0, 0, 0, 0, 0, 0, 2345, 3049, 0, 0, 0, 538, 0, 0, 0, 0, 0, 0, 3222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1749, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2910, 1975, 3240, 2616, 0, 0, 3270, 0,
+	2464, 0, 0, 0, 0, 0, 0, 2070, 1121, 2385, 0, 60, 0, 0, 0, 0, 0, 0, 1115, 2169, 0, 0, 2352, 0, 3745, 0, 0, 0, 0, 0, 424, 0,
+	3310, 0, 0, 0, 0, 0, 0, 0, 0, 1440, 0, 0, 0, 0, 0, 0, 1972, 846, 429, 2201, 3650, 0, 0, 1982, 3367, 2051, 1325, 0, 0, 0, 1946, 332,
+	0, 0, 0, 2064, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1864, 0, 0, 3686, 0, 0, 0, 1248, 0, 0, 0, 1954, 0, 253, 322, 2588, 3760, 0, 0,
+	0, 0, 3771, 0, 0, 0, 0, 0, 0, 2680, 0, 0, 0, 0, 0, 0, 0, 0, 217, 0, 0, 0, 743, 1288, 1943, 0, 274, 1268, 1988, 187, 0, 0,
+	0, 0, 0, 0, 0, 2110, 2971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3766, 0, 0, 0, 2729, 0, 525, 0, 505, 0, 1944, 0,
+	0, 0, 0, 2078, 0, 1425, 0, 0, 0, 1315, 3555, 0, 2356, 0, 0, 1755, 268, 3302, 0, 0, 0, 0, 0, 0, 0, 0, 1466, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1652, 0, 799, 1793, 0, 0, 0, 0, 0, 0, 991, 0, 2, 3801, 0, 630, 1167, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 461, 2932, 1498, 0, 0, 2661, 0, 0, 0, 3329, 0, 0, 0, 0, 0, 0, 0, 1662, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1522, 0, 0, 0, 0, 233, 0, 0, 0, 0, 320, 0, 2993, 0, 3719, 0, 3737, 0, 0, 0, 1632, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3548, 0, 0, 0, 2918, 0, 0, 2837, 0, 0, 0, 0, 3282, 0, 0, 1470, 0, 0, 0, 0, 0, 0, 0, 1093, 2907, 2372, 0, 3202, 0, 0, 104,
+	0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 0, 2360, 0, 0, 0, 2865, 0, 0, 0, 0, 0, 0, 2757, 2421, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3699, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 584, 0, 541, 0, 3107, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1299, 2611, 0, 0, 0, 0, 0, 1297, 0, 0, 1781, 0, 0, 0, 0, 0, 0, 3355, 3516, 0, 996, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2144, 0, 0, 0, 0, 0, 0, 0, 0, 1374, 0, 3265, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1332, 0, 0, 0, 3616,
+	0, 0, 0, 0, 1771, 0, 0, 0, 0, 0, 0, 1281, 0, 0, 2992, 1206, 3452, 0, 0, 0, 2473, 0, 0, 0, 3510, 0, 0, 2436, 0, 1385, 0, 0,
+	1333, 0, 32, 73, 3262, 3572, 0, 70, 420, 1054, 0, 0, 0, 997, 0, 3295, 2066, 0, 0, 0, 0, 1421, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0,
+	1024, 1741, 0, 0, 0, 445, 3687, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3361, 0, 0, 0, 2426, 0, 0, 0, 0, 0, 0, 0, 827, 0, 0,
+	0, 0, 0, 0, 1548, 1689, 3239, 0, 0, 0, 0, 0, 0, 2275, 0, 0, 0, 0, 0, 0, 0, 2341, 0, 111, 1936, 0, 0, 0, 2678, 0, 800, 0,
+	304, 0, 0, 3263, 0, 0, 2548, 0, 0, 1253, 0, 0, 0, 849, 0, 0, 0, 0, 0, 0, 0, 0, 509, 2731, 803, 0, 838, 1932, 0, 3279, 2762, 0,
+	0, 0, 0, 0, 0, 1077, 0, 0, 0, 0, 0, 0, 3601, 0, 0, 0, 0, 0, 0, 0, 0, 3788, 0, 152, 0, 1141, 0, 0, 0, 0, 0, 0,
+	2811, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1694, 0, 0, 0, 0, 0, 0, 2142, 2699, 0, 3705, 0, 1673,
+	1768, 1682, 2361, 0, 0, 0, 0, 1873, 0, 16, 0, 3767, 0, 0, 0, 0, 1064, 0, 0, 0, 0, 0, 3506, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1386, 0, 3067, 0, 0, 0, 0, 0, 2011, 555, 880, 2427, 0, 0, 0, 0, 0, 2295, 0, 0, 0, 171, 0, 0, 0, 2969,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1500, 0, 0, 0, 0, 0, 2237, 0, 2351, 3104, 0, 0,
+	0, 0, 0, 832, 0, 0, 0, 0, 2965, 0, 602, 0, 0, 0, 705, 0, 0, 0, 3689, 0, 0, 0, 709, 0, 0, 2014, 0, 0, 1544, 0, 0, 1293,
+	0, 0, 0, 0, 738, 2088, 0, 0, 0, 0, 0, 3362, 0, 3064, 453, 0, 0, 0, 17, 2936, 0, 0, 0, 2304, 0, 0, 0, 0, 0, 0, 0, 3785,
+	2106, 2151, 3215, 0, 134, 0, 0, 3431, 0, 0, 0, 0, 0, 0, 0, 2644, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3365, 0, 0, 3256, 0, 181, 0, 0, 0, 486, 0, 0, 790, 0, 2948, 0, 0, 0, 0, 0, 2766, 0, 0, 0, 954, 2836, 0, 0, 3348, 0,
+	0, 2801, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2845, 0, 0, 0, 0, 0, 0, 0, 3377, 0, 0, 0, 0,
+	0, 0, 1584, 0, 0, 0, 3799, 3470, 0, 0, 0, 2061, 0, 0, 0, 0, 2552, 0, 0, 0, 0, 0, 64, 878, 0, 2060, 0, 3628, 0, 464, 0, 0,
+	0, 0, 0, 0, 2485, 3445, 1383, 0, 3024, 0, 1991, 0, 0, 0, 3694, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2054, 0, 0, 3412, 0, 0, 491, 455, 536, 0, 0, 717, 3101, 0, 0, 0, 0, 0, 0, 3776, 0, 0, 1827, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 2368, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 728, 2825, 1246, 0, 0, 2118, 3460, 0, 0,
+	0, 0, 0, 1626, 0, 0, 0, 0, 0, 3224, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1368, 2415, 0, 698, 751, 0, 0, 982, 605, 0,
+	1518, 1842, 0, 0, 1309, 0, 0, 0, 2145, 768, 753, 3088, 2403, 0, 0, 0, 0, 0, 0, 2846, 0, 0, 0, 781, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 203, 0, 0, 3073, 2215, 2185, 0, 0, 0, 0, 0, 3128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 511, 0, 0, 0, 0, 0, 3044,
+	0, 0, 0, 2559, 0, 0, 0, 0, 0, 841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 961, 0, 2184, 0, 1187, 0, 0, 0, 1464, 0, 0, 0,
+	0, 0, 0, 0, 1002, 0, 0, 0, 0, 2831, 0, 0, 0, 0, 0, 0, 3400, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1911, 0, 0, 0, 1041, 1434, 0, 0, 280, 0, 441, 0, 0, 1331, 3481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 977, 414, 0, 0, 0,
+	2392, 0, 0, 0, 0, 0, 0, 0, 0, 1996, 0, 3557, 0, 0, 0, 3792, 0, 0, 0, 0, 0, 0, 2221, 1678, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3718, 522, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 1685, 0, 0, 428, 2135, 0, 0, 350, 3306, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1322, 0, 0, 3477,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1711, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1172, 349, 3543, 0, 2065, 0, 0,
+	0, 0, 0, 0, 0, 2513, 0, 0, 1767, 3246, 0, 0, 0, 0, 0, 0, 0, 0, 860, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1370, 0, 0, 0,
+	0, 0, 0, 0, 0, 640, 2590, 0, 0, 0, 3011, 0, 0, 466, 0, 0, 0, 0, 0, 0, 0, 1796, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2694, 902, 3419, 0, 0, 0, 0, 929, 0, 0, 0, 0, 0, 786, 0, 0, 0, 1203, 2338, 0, 1594, 1059, 0, 0, 0, 444, 0, 0, 3119, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3812, 0, 2879, 0, 0, 0, 0, 0, 981, 0, 3370, 0, 0, 2963, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 216, 570, 0, 0, 0, 0, 1805, 0, 0, 0, 0, 0, 0, 576, 862, 1836, 0, 0, 0, 0, 0, 1565, 0, 0, 0, 2601, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2696, 3076, 0, 0, 0, 0, 3028, 0, 0, 0, 0, 0, 1125, 0, 0, 0, 0, 1323, 0, 0, 0, 0, 2617, 1661, 1412, 0, 125,
+	0, 0, 0, 2529, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 866, 0, 3634, 516, 0, 0, 0, 0, 0, 0, 2301, 0, 0, 0, 0, 1862,
+	0, 0, 0, 0, 3166, 0, 0, 0, 0, 968, 0, 0, 0, 0, 0, 0, 0, 3386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3560, 3319, 0, 0,
+	3299, 0, 2813, 0, 0, 0, 0, 0, 1613, 0, 210, 3733, 0, 0, 3153, 0, 0, 1534, 401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1103, 0, 0, 0,
+	0, 0, 0, 2203, 615, 0, 1369, 2642, 0, 0, 0, 0, 0, 182, 0, 0, 872, 0, 0, 0, 0, 0, 635, 0, 3280, 0, 0, 1551, 0, 0, 0, 0,
+	0, 0, 739, 145, 0, 869, 0, 0, 0, 0, 0, 0, 1623, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3580, 0, 0, 0, 0, 0, 0, 0, 877, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 812, 0, 0, 0, 0, 0, 0, 0, 0, 694, 0, 0, 0, 0, 99, 0, 0, 1710, 0, 0,
+	0, 0, 0, 0, 0, 348, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3653, 661, 0, 0, 0, 3111, 1280, 3790, 0, 0, 0, 2050, 3320, 3353, 3707,
+	3497, 0, 0, 0, 0, 0, 0, 0, 0, 0, 776, 0, 3354, 0, 269, 0, 0, 177, 0, 0, 0, 0, 0, 1278, 3536, 0, 0, 0, 0, 0, 0, 2140,
+	0, 0, 3780, 0, 0, 0, 0, 0, 1390, 0, 0, 0, 0, 0, 0, 1045, 0, 2901, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2209, 0, 0, 0, 1174, 0, 2114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 554, 1489, 0, 0, 0, 0,
+	0, 0, 3258, 0, 0, 0, 0, 2768, 74, 3751, 0, 200, 81, 0, 0, 649, 0, 0, 359, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1270, 1760, 0, 0, 0, 0, 0, 0, 1294, 0, 0, 0, 0, 0, 2774, 0, 0, 0, 2379, 0, 0, 2514, 0, 2952, 3466, 24, 2222, 1857, 2214, 0, 0,
+	0, 0, 0, 0, 0, 3047, 0, 0, 0, 0, 0, 0, 0, 3335, 0, 0, 0, 0, 0, 0, 0, 1721, 1042, 2091, 1941, 3014, 0, 0, 0, 0, 0, 0,
+	0, 0, 347, 0, 0, 0, 0, 1469, 2046, 0, 0, 1296, 2679, 1977, 0, 0, 0, 2658, 0, 0, 0, 0, 0, 1886, 89, 1737, 2068, 246, 0, 0, 0, 0,
+	0, 0, 0, 0, 1764, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3587, 0, 128, 0, 0, 0, 0, 0, 2260, 0, 0, 0,
+	0, 0, 820, 0, 0, 397, 2344, 3257, 0, 0, 0, 0, 0, 1405, 0, 0, 0, 3267, 3551, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1426, 0, 0,
+	0, 1633, 0, 0, 0, 0, 0, 0, 0, 0, 1290, 86, 0, 2321, 0, 0, 671, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3027, 0, 548, 0, 0, 0, 0, 0, 3406, 0, 1533, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3230, 0, 1599, 0,
+	3020, 1627, 3504, 875, 0, 2968, 0, 0, 0, 0, 0, 2647, 0, 110, 0, 0, 1506, 1688, 0, 0, 0, 3401, 0, 0, 0, 0, 0, 1190, 0, 0, 0, 0,
+	0, 0, 0, 3821, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1775, 0, 0, 0, 0, 0, 448, 3739, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2487, 0, 2289, 3578, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3330, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1849, 0, 0, 0, 1137, 1279, 0, 0, 2099, 0, 2577, 0, 0, 0, 0, 3394, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1165, 0, 0, 0, 0, 0, 0, 1669, 0, 793, 0, 0, 0, 0, 2570, 0, 0, 0, 0, 281, 3797, 0, 664, 0, 0, 0, 0,
+	0, 0, 0, 0, 3327, 1716, 0, 0, 0, 0, 0, 3723, 0, 1161, 0, 0, 204, 0, 2194, 2639, 0, 0, 3529, 0, 0, 0, 0, 0, 2465, 848, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 408, 3071, 0, 0, 0, 0, 0, 1812, 0, 3051, 0, 0, 0, 0, 0, 0, 0,
+	0, 2613, 0, 0, 0, 0, 2463, 0, 0, 0, 3235, 0, 0, 0, 0, 1230, 0, 0, 0, 0, 0, 0, 0, 2554, 0, 0, 2483, 0, 0, 0, 0, 0,
+	0, 1860, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3245, 1595, 0, 3644, 2567, 0, 0, 0, 0, 0,
+	1743, 0, 0, 0, 0, 2181, 0, 0, 0, 0, 0, 0, 84, 0, 0, 1663, 0, 0, 0, 0, 0, 0, 0, 0, 2711, 0, 0, 0, 3387, 0, 3341, 0,
+	0, 247, 3640, 0, 1519, 0, 0, 0, 0, 1912, 0, 0, 0, 0, 0, 1166, 3453, 0, 0, 1819, 0, 0, 0, 770, 0, 0, 2838, 0, 0, 0, 1539, 0,
+	0, 419, 0, 2742, 0, 1468, 2663, 2568, 0, 813, 3426, 1028, 0, 0, 0, 0, 0, 2264, 1015, 1720, 1772, 2200, 2112, 0, 0, 0, 0, 0, 2255, 0, 0, 0,
+	0, 0, 0, 0, 2726, 0, 3444, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2409, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2230, 1559, 1690, 0,
+	0, 0, 0, 0, 0, 0, 0, 194, 3179, 1122, 0, 0, 1542, 293, 2168, 0, 0, 0, 0, 0, 0, 0, 0, 1411, 0, 0, 0, 0, 0, 0, 0, 3520,
+	0, 1035, 2684, 1893, 3272, 2996, 2383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3456, 0, 0, 0, 1791, 1557, 1343, 0, 0, 0, 0, 3189, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2723, 0, 2236, 0, 2149, 3500, 360, 0, 0, 0, 0, 2705, 540, 0, 0, 148, 0, 1853, 0, 0, 0, 0, 0, 0,
+	1579, 0, 0, 0, 0, 0, 0, 402, 2719, 0, 0, 2928, 0, 323, 0, 0, 0, 0, 0, 1804, 0, 3350, 0, 0, 0, 0, 2312, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 67, 546, 1305, 0, 1566, 0, 0, 2583, 3041, 0, 1119, 0, 0, 0, 0, 0, 1139, 0, 0, 0, 0, 3130, 0, 0,
+	0, 3743, 0, 0, 0, 0, 0, 0, 0, 3708, 2751, 0, 0, 0, 0, 0, 459, 0, 0, 0, 0, 0, 0, 0, 1361, 0, 0, 0, 0, 0, 1902, 0,
+	0, 0, 1135, 0, 0, 0, 0, 0, 0, 3556, 0, 0, 870, 1644, 2268, 0, 0, 0, 0, 0, 0, 0, 716, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1215, 0, 0, 944, 0, 0, 0, 2318, 0, 0, 0, 0, 0, 1269, 0, 2883, 0, 0, 0, 0,
+	1956, 0, 0, 0, 0, 3090, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1353, 2153, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2348, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2438, 0, 0, 0, 0, 0, 0, 0, 0, 3062, 0, 0, 0, 0, 0, 0, 0, 3053, 0, 0, 0, 1356, 1410,
+	0, 0, 2250, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3549, 39, 3133, 0, 0, 0, 0,
+	3663, 0, 0, 0, 3462, 0, 1608, 0, 0, 0, 317, 0, 0, 0, 3331, 0, 0, 0, 2456, 3087, 2162, 0, 127, 0, 3479, 0, 0, 3498, 0, 389, 886, 2636,
+	0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0, 0, 0, 0, 0, 3595, 0, 0, 0, 0, 0, 0, 0, 932, 0, 0, 0, 0, 0, 2210, 0, 0,
+	0, 0, 0, 0, 0, 2942, 0, 0, 0, 0, 2270, 358, 123, 3621, 1546, 1935, 0, 0, 0, 0, 0, 2265, 3305, 0, 2743, 0, 0, 184, 2884, 0, 0, 0,
+	0, 0, 1787, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 375, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1674, 2769, 0, 0, 0, 3273,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1609, 0, 0, 0, 3593, 0, 0, 0, 829, 1324,
+	3791, 0, 354, 2850, 3569, 0, 0, 1314, 0, 0, 0, 0, 0, 3191, 0, 0, 0, 0, 1018, 0, 0, 0, 0, 0, 0, 2900, 0, 0, 0, 0, 0, 0,
+	526, 0, 0, 609, 0, 0, 0, 0, 434, 0, 0, 0, 0, 0, 0, 3004, 0, 3274, 487, 0, 2056, 0, 0, 0, 0, 0, 0, 0, 2482, 0, 0, 0,
+	0, 1487, 0, 1980, 0, 0, 356, 2728, 0, 0, 0, 0, 0, 0, 0, 0, 1961, 0, 0, 2239, 0, 0, 0, 0, 0, 0, 2305, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 0, 0, 3425, 888, 1295, 0, 0, 0, 0, 0, 0, 2459, 0, 0, 906, 3213, 1683, 0, 0, 0,
+	644, 0, 0, 0, 0, 0, 920, 2555, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3152, 0, 847, 1409, 0, 0, 0, 0, 0, 341, 0, 0, 0, 0,
+	0, 0, 0, 0, 433, 0, 0, 0, 0, 0, 0, 0, 962, 0, 0, 0, 0, 0, 0, 0, 643, 0, 2386, 0, 0, 0, 0, 0, 0, 0, 2347, 1910,
+	0, 0, 0, 0, 0, 2991, 0, 0, 1837, 0, 0, 0, 1705, 0, 0, 0, 1157, 0, 0, 0, 0, 0, 0, 0, 0, 569, 1621, 2371, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3584, 2806, 488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3407, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2797, 0, 0, 0, 0, 394, 0, 362, 1317, 2535, 927, 3599, 2080, 2746, 3681, 2634, 0, 625, 0, 0, 0, 0, 0, 108, 0, 0, 3068, 0, 1445, 0,
+	0, 742, 881, 2540, 0, 0, 0, 0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0, 2138, 3454, 0, 0, 0, 0, 0, 0, 0, 2271, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1790, 0, 0, 1377, 0, 0, 0, 0, 1697, 0, 0, 0, 0, 0, 0, 1858, 3205, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3664, 0, 0, 0, 1266, 1759, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1154, 63, 0, 0, 0, 503, 0, 0, 3712, 0, 1955,
+	2939, 93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3233, 3356, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 701, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3415, 3098, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3268, 3554, 0, 0, 0, 0, 0, 0, 0, 2165, 0, 0, 0, 0, 0, 773, 1615,
+	0, 0, 1938, 0, 0, 0, 0, 0, 0, 1930, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 983, 2164, 3671, 1219, 36, 1811, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 718, 3615, 0, 0, 0, 0, 0, 0, 301, 0, 0, 0, 0, 0, 1444, 0, 0, 0, 0, 0, 3390, 0, 2843, 0, 0, 0, 0,
+	0, 0, 1903, 0, 3207, 0, 0, 1722, 0, 3396, 604, 0, 0, 374, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2044, 3765, 0, 1643, 0, 2451, 2903, 0, 1596, 1926, 2966, 0, 0, 0, 0, 0, 0, 0, 3109, 0, 0, 3218, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 585, 2878, 3346, 0, 0, 865, 0, 3380, 0, 0, 0, 1830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1820, 0, 3809, 826, 2689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2827, 0, 0, 3060, 0, 1878, 0, 0, 0, 0, 3458, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2040, 1547, 2107, 3434, 0, 0, 0, 0, 0, 0, 0, 689, 2399, 2491, 0, 0, 0, 0, 0, 0, 0, 0, 0, 527, 0, 0, 0, 0,
+	0, 2691, 3285, 0, 1338, 0, 3558, 0, 1945, 0, 0, 0, 2737, 0, 0, 1300, 1757, 0, 0, 0, 0, 0, 0, 1834, 2100, 3158, 0, 2370, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 839, 0, 215, 0, 1863, 0, 0, 0, 1255, 0, 750, 141, 0, 0, 0, 0, 2628, 0, 273, 636, 2027, 0, 0, 0, 0, 0, 0,
+	0, 0, 2950, 0, 1152, 0, 1326, 2718, 2032, 2607, 3393, 0, 0, 0, 0, 0, 0, 2007, 0, 0, 0, 0, 0, 0, 1960, 3517, 0, 0, 0, 0, 0, 1491,
+	0, 0, 0, 0, 0, 3055, 0, 2208, 2457, 0, 0, 0, 0, 0, 1726, 0, 0, 0, 0, 0, 3505, 0, 0, 0, 0, 2291, 897, 1458, 0, 2452, 0, 3740,
+	0, 0, 0, 2343, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1158, 0, 560, 0, 0, 0, 1795, 0, 0, 0, 0, 0, 2016,
+	0, 0, 0, 0, 0, 0, 0, 0, 2349, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 160, 2150, 2365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	423, 2104, 0, 0, 658, 0, 0, 0, 0, 1537, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1404, 2538, 0, 0, 0, 450, 772, 0, 1937, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 2261, 0, 0, 2199, 0, 0, 0, 0, 0, 0, 0, 0, 1004, 801, 1247, 3160, 218, 1508, 3567, 0,
+	0, 0, 0, 2558, 0, 0, 0, 2058, 0, 995, 0, 2675, 0, 0, 0, 1202, 0, 1587, 0, 0, 0, 0, 3214, 0, 1010, 0, 0, 0, 0, 0, 0, 0,
+	0, 2055, 3324, 0, 0, 0, 226, 231, 2839, 3253, 3490, 80, 0, 0, 0, 0, 2591, 0, 0, 969, 0, 0, 0, 0, 0, 1072, 0, 0, 0, 3721, 0, 0,
+	0, 0, 2550, 0, 0, 3260, 0, 1788, 0, 0, 0, 0, 1254, 0, 0, 3742, 0, 0, 1607, 0, 0, 0, 0, 2059, 0, 0, 1449, 0, 0, 0, 2981, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2526, 0, 0, 0, 0, 330, 0, 0, 0, 0, 0, 1026, 0, 3713, 0, 0,
+	0, 0, 0, 3795, 0, 0, 0, 0, 0, 0, 0, 3589, 0, 0, 0, 0, 0, 3732, 0, 0, 0, 3563, 0, 0, 0, 0, 0, 0, 2738, 0, 0, 0,
+	0, 62, 0, 3376, 0, 0, 2541, 0, 0, 0, 0, 1089, 0, 3115, 0, 0, 1113, 0, 0, 0, 0, 0, 0, 2542, 0, 3710, 0, 0, 0, 723, 833, 2134,
+	0, 0, 3703, 3764, 0, 0, 0, 0, 162, 373, 0, 0, 117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 2228, 0, 0, 0, 0, 1402,
+	2619, 0, 0, 3192, 0, 1580, 0, 0, 0, 0, 0, 566, 3095, 0, 0, 0, 2844, 0, 0, 0, 1226, 3196, 456, 0, 229, 2076, 0, 0, 0, 0, 0, 0,
+	282, 2979, 180, 1014, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2253, 0, 0, 2830, 655, 0, 3465, 0, 0, 0, 1068, 0, 0, 1532, 0, 0, 0, 0,
+	662, 0, 945, 1704, 0, 0, 0, 0, 1752, 1854, 1224, 0, 1964, 0, 0, 0, 3672, 0, 0, 0, 0, 0, 264, 0, 1242, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2052, 0, 0, 0, 0, 1199, 2753, 0, 0, 0, 2139, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 666, 0,
+	0, 0, 0, 0, 0, 0, 0, 3209, 0, 0, 0, 0, 0, 0, 1342, 0, 0, 0, 0, 0, 0, 0, 0, 3050, 0, 0, 0, 0, 0, 0, 0, 0,
+	363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1452, 0, 0, 504, 0, 0, 0, 0, 2892, 3539, 0, 0, 0, 1929, 0, 0, 0, 0, 2982, 0, 0,
+	0, 0, 0, 974, 2049, 0, 0, 1569, 519, 0, 0, 3165, 0, 0, 0, 0, 3100, 0, 825, 2174, 0, 223, 2864, 3607, 0, 3250, 0, 3092, 3150, 3492, 0, 0,
+	0, 0, 2402, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1098, 0, 0, 2087, 0, 0, 0, 1507, 0, 0, 0, 0, 0, 0, 0, 1105,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2940, 0, 0, 0, 1346, 1866, 1907, 2406, 0, 0, 1182, 0, 0, 0, 0, 1204, 1319, 1695, 3597, 1337, 0, 0,
+	0, 0, 3043, 0, 0, 0, 0, 2163, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1630, 0, 0, 0, 3232, 0, 0, 660, 0, 0, 0, 309,
+	1438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1003, 1914, 2614, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 0,
+	0, 3685, 0, 0, 0, 0, 0, 1306, 0, 0, 2178, 0, 0, 0, 830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3475, 0, 0, 0, 0, 0, 0,
+	2959, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 0, 1217, 0, 0, 2931, 0, 711, 987, 0, 3066, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2899, 0, 0, 3198, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1921, 0, 0, 3383, 1712, 0, 0, 3654, 0, 0, 0,
+	0, 0, 0, 0, 1061, 3405, 2166, 0, 0, 0, 2284, 0, 0, 2259, 2395, 0, 0, 0, 0, 0, 0, 2594, 2071, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1974, 0, 0, 0, 0, 0, 0, 0, 0, 3674, 0, 0, 0, 1552, 0, 0, 0, 0, 0, 597, 607, 2518, 0, 677, 0, 1660,
+	3491, 0, 1394, 0, 0, 0, 0, 0, 0, 0, 619, 0, 0, 0, 1934, 0, 0, 0, 0, 0, 0, 2624, 0, 0, 0, 3015, 2195, 0, 0, 0, 3648, 0,
+	0, 0, 0, 0, 0, 0, 0, 2448, 0, 0, 0, 0, 3509, 0, 0, 2187, 2649, 0, 3017, 0, 0, 0, 0, 0, 0, 0, 637, 100, 0, 0, 377, 2645,
+	1723, 0, 0, 0, 0, 0, 0, 610, 0, 0, 0, 0, 0, 0, 871, 252, 1301, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2898, 0, 0, 0, 0, 0, 0, 114, 0, 0, 0, 0, 0, 2444, 2512, 0, 0, 1240, 0, 0, 0, 0, 0, 0, 0, 3108, 3624, 0, 0,
+	0, 476, 0, 0, 0, 0, 0, 0, 0, 972, 0, 0, 0, 725, 2600, 0, 0, 2877, 0, 0, 0, 1461, 364, 0, 0, 0, 1516, 0, 0, 0, 0, 0,
+	0, 0, 3131, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2217, 0, 0, 0, 1080, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2102, 845, 2264, 0, 1408, 258, 3653, 0, 0, 0, 1882, 2304, 0, 0, 0, 3554, 0, 0, 0, 3425, 0, 0, 0, 0, 0, 0, 0, 0, 2565, 1746, 0, 0,
-	0, 0, 0, 3316, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 610, 3505, 0, 0, 0, 0, 0, 0, 2371, 0, 0, 0, 0, 0, 0, 0, 0,
-	1869, 0, 1264, 2679, 0, 810, 0, 0, 1016, 1342, 1123, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1235, 0, 445, 1547, 0, 678, 0, 0, 0,
-	0, 0, 3317, 0, 0, 0, 2715, 0, 0, 0, 1055, 0, 0, 0, 0, 0, 478, 0, 0, 0, 0, 0, 0, 0, 0, 368, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 209, 0, 0, 0, 0, 3243, 0, 0, 1140, 0, 1890, 2721, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1999, 0, 0, 0, 0, 2265, 0, 75, 0, 0, 0, 0, 1249, 0, 0, 1595, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1254, 0, 0, 609,
-	0, 2283, 0, 0, 0, 0, 0, 723, 0, 0, 0, 0, 2897, 0, 0, 3343, 0, 561, 0, 0, 0, 0, 0, 0, 2782, 0, 0, 2776, 3575, 0, 3496, 0,
-	0, 0, 0, 0, 0, 1071, 0, 0, 0, 2887, 0, 0, 0, 0, 0, 0, 3513, 0, 2011, 0, 0, 3298, 0, 0, 0, 0, 0, 0, 0, 1046, 0, 1779,
-	0, 0, 0, 3561, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2149, 0, 0, 0, 883, 0, 138, 0, 0, 0, 0, 0, 809, 0,
-	3491, 1655, 0, 0, 928, 0, 0, 0, 2374, 0, 2435, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0, 402, 0, 0, 3709, 0, 0, 0, 0,
-	3475, 1391, 0, 0, 0, 0, 327, 0, 0, 0, 0, 0, 0, 0, 1503, 0, 0, 0, 0, 0, 2251, 2849, 568, 3196, 0, 0, 0, 0, 0, 0, 1058, 0,
-	1702, 0, 3569, 1122, 0, 0, 0, 0, 2299, 2783, 712, 0, 0, 0, 0, 0, 0, 2447, 0, 0, 536, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2740, 0, 0, 0, 132, 0, 0, 579, 0, 436, 0, 0, 0, 0, 0, 2097, 0, 0, 1405, 0, 2879, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1187, 0, 0, 0, 0, 2725, 0, 0, 2215, 3140, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3427, 0, 0, 0, 0, 0, 0, 0, 3278, 753, 0, 0, 2351, 140, 0, 0, 0, 122, 0, 0, 0, 0, 0, 934,
-	0, 0, 0, 695, 0, 144, 0, 2752, 0, 1029, 0, 0, 0, 2578, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2093, 0, 0, 0, 0, 0, 0,
-	0, 2054, 558, 0, 0, 0, 0, 0, 0, 0, 2498, 0, 0, 0, 0, 0, 0, 1104, 1899, 2821, 0, 0, 0, 0, 0, 3268, 3273, 0, 0, 0, 0, 1465,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 508, 0, 0, 65, 872, 0, 0, 3649, 0, 0, 1512, 0, 3591, 0, 0, 0, 0, 0, 0, 0, 2262, 0,
-	0, 0, 0, 661, 0, 0, 0, 2024, 0, 0, 0, 2731, 0, 0, 3372, 76, 0, 0, 0, 3057, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2616, 1755,
-	0, 0, 0, 3143, 1643, 3403, 1468, 0, 0, 0, 0, 1489, 1173, 3188, 0, 0, 1486, 0, 0, 0, 0, 0, 0, 0, 0, 1178, 0, 0, 0, 0, 1856, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 363, 0, 0, 3555, 0, 0, 1063, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 668, 0, 0, 0,
-	0, 0, 0, 0, 3441, 1312, 0, 0, 0, 0, 2901, 0, 589, 0, 0, 0, 0, 0, 0, 0, 3712, 0, 0, 3328, 0, 0, 0, 0, 0, 0, 0, 0,
-	2167, 1337, 0, 0, 0, 133, 0, 0, 0, 1822, 0, 0, 0, 0, 0, 0, 3092, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1871, 0, 329, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2250, 0, 0, 0, 0, 0, 0, 0, 2190, 0, 0, 3476, 3214, 0, 0, 130, 2221, 159, 2292, 3669, 0, 0, 3385, 0, 0,
-	0, 2902, 0, 0, 0, 641, 0, 0, 0, 3042, 0, 0, 2509, 0, 1089, 0, 0, 1593, 1802, 0, 2730, 2603, 0, 0, 0, 0, 0, 516, 849, 0, 0, 1346,
-	1443, 2079, 969, 0, 0, 650, 722, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3037, 0, 0, 0, 0, 3348, 0, 0, 0, 898, 238, 2154, 0, 2768, 0, 0,
-	0, 0, 0, 0, 2862, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2733, 0, 0, 0, 0, 0, 1141, 2107, 2979, 2039, 0,
-	0, 1072, 0, 0, 0, 0, 729, 0, 0, 2712, 0, 0, 0, 0, 0, 0, 690, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1059, 0, 3102, 0,
-	0, 0, 0, 0, 0, 0, 0, 1143, 0, 0, 0, 1598, 0, 0, 461, 0, 0, 0, 830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1596, 2396, 0, 0, 0, 0, 0, 0, 0, 0, 2811, 0, 164, 2229, 0, 2257, 0, 25, 208, 0, 0, 0, 1120, 0, 2822, 0, 0, 1793, 2353, 1497,
-	3355, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3422, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3150, 0, 0, 0, 526, 3574, 812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1982, 2998, 0, 1067, 3323, 0, 1555, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2840, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 749, 0, 3047, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 880, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3393, 551, 0, 0, 0, 0, 2361, 0, 2914, 0, 2306, 741, 0, 292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3275,
-	1251, 0, 0, 441, 1100, 0, 0, 0, 0, 2996, 0, 0, 0, 0, 0, 0, 0, 0, 367, 0, 0, 1084, 0, 2888, 2388, 0, 0, 0, 1310, 0, 0, 0,
-	2336, 0, 0, 0, 0, 1167, 0, 0, 0, 0, 1565, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 335, 2258, 0, 0, 0, 0, 0, 592, 136, 3125,
-	0, 0, 1545, 0, 0, 0, 0, 2706, 0, 0, 0, 2766, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3509, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1192, 1847, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 979, 0, 1917, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3452, 0, 0, 0, 0, 0, 3043, 0, 2558, 154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1656, 0, 0, 1533, 1722, 0, 680, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3572, 0, 2677, 0, 0, 92, 0, 3242, 0, 0, 0, 959, 2810,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3007, 0, 0, 0, 2823, 0, 0, 2422, 0, 0, 0, 1683, 0, 0, 3247, 0, 0, 0, 0, 0, 0, 1085, 0,
-	0, 0, 0, 0, 0, 0, 0, 824, 945, 1447, 0, 0, 665, 1883, 0, 0, 0, 0, 0, 0, 1012, 0, 0, 0, 2470, 0, 3646, 0, 0, 0, 0, 2965,
-	489, 0, 0, 0, 1097, 0, 0, 0, 0, 0, 323, 3024, 1910, 0, 0, 165, 0, 0, 0, 0, 852, 0, 1860, 0, 0, 0, 0, 0, 0, 1885, 2408, 0,
-	0, 2505, 0, 0, 0, 0, 0, 0, 1707, 0, 0, 0, 0, 0, 0, 1203, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1673, 0, 241, 2294, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2418, 0, 0, 0, 2694, 3413, 1507, 0, 0, 0, 0, 768, 1759, 2201, 0, 0, 79, 251, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 838, 0, 0, 2751, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1087, 827, 0, 0, 18, 3161, 1506, 2876, 0, 0, 0, 234, 0, 0, 0, 2080, 0, 748, 0, 0, 3197, 0, 0, 0, 626, 0, 3119, 0, 0,
-	0, 0, 0, 0, 1395, 0, 0, 0, 0, 0, 0, 471, 0, 0, 675, 0, 0, 2136, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3181, 0, 0, 0,
-	2082, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2521, 1343, 0, 0, 0, 0, 23, 0, 0, 2286, 2522, 0, 0, 0, 0, 0, 1371,
-	0, 0, 0, 0, 0, 3337, 2645, 3176, 921, 0, 0, 1129, 0, 1463, 96, 0, 0, 0, 0, 3527, 0, 971, 3426, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 919, 3699, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 658, 0, 206, 0, 0, 0, 0, 0, 582, 0, 0, 0, 2845, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3548, 0, 2300, 161, 640, 0, 0, 0, 0, 0, 1763, 0, 0, 1817, 0, 0, 1853, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3521, 0, 0, 0, 0, 0, 0, 2818, 0, 0, 1344, 0, 2285, 0, 0, 2317, 0, 0, 0, 0, 0, 0, 0, 1202, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1224, 2132, 0, 0, 0, 0, 3027, 0, 0, 0, 0, 1354, 1735, 2156, 3099, 2331, 0, 0, 488, 0, 0, 0, 0, 0,
-	939, 0, 0, 146, 0, 0, 0, 0, 0, 2727, 0, 0, 3053, 0, 0, 0, 857, 0, 2564, 660, 0, 0, 0, 3191, 0, 0, 0, 0, 2165, 3673, 0, 3258,
-	0, 0, 0, 0, 0, 666, 0, 0, 556, 2224, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2843, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 57, 2113, 0, 0, 0, 0, 0, 3610, 0, 0, 0, 0, 3553, 0, 0, 0, 0, 0, 0, 0, 3702, 0, 0, 0, 298, 2007, 0, 0, 0,
-	0, 0, 2692, 1009, 3288, 1936, 0, 0, 3302, 0, 0, 0, 0, 0, 0, 0, 833, 2049, 3095, 0, 2343, 0, 0, 2710, 0, 0, 0, 0, 0, 3428, 3025, 0,
-	0, 0, 0, 3083, 0, 0, 0, 0, 0, 0, 3486, 2513, 0, 0, 1513, 0, 2424, 0, 0, 560, 0, 0, 0, 0, 2493, 149, 0, 0, 1308, 0, 0, 0,
-	0, 1476, 0, 2830, 3128, 2595, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2744, 1081, 0, 0, 435, 0, 0,
-	0, 0, 3616, 0, 0, 0, 0, 1090, 0, 0, 0, 0, 0, 0, 1553, 0, 0, 0, 1948, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1919, 3146, 0, 0, 0, 0, 0, 0, 0, 1564, 0, 0, 0, 0, 0, 0, 0, 0, 2511, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1955, 0, 0, 0, 835, 0, 0, 0, 0, 2138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2554, 0,
-	0, 0, 466, 0, 0, 265, 1080, 0, 245, 0, 0, 0, 0, 2983, 3597, 0, 0, 0, 0, 0, 3703, 0, 0, 0, 409, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2999, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2101, 2482, 0, 0, 0, 0, 0, 2817,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2106, 1502, 2735, 0, 0, 0, 1201, 3421, 0, 982, 0, 0, 3490, 0, 0, 0, 124, 0, 0, 0, 0, 1556, 3222,
-	179, 0, 2114, 0, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1584, 0, 0, 0, 3145, 0, 0, 0, 2078, 0, 0, 0, 0, 0, 0, 0, 338,
-	1518, 0, 0, 0, 3274, 2858, 0, 0, 0, 0, 0, 420, 0, 1995, 2928, 0, 1304, 0, 2619, 0, 0, 0, 3539, 0, 1842, 0, 0, 0, 1559, 782, 0, 0,
-	0, 0, 0, 0, 2551, 3571, 0, 0, 0, 0, 155, 0, 0, 0, 0, 0, 0, 423, 3551, 0, 798, 0, 0, 0, 0, 1256, 814, 2086, 3376, 0, 2856, 0,
-	0, 0, 0, 1236, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3670, 0, 0, 3584, 1757, 1872, 2695, 0, 3131, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 816, 751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1040, 3652, 0, 0,
-	0, 0, 0, 0, 2050, 0, 0, 0, 0, 0, 2718, 1522, 0, 486, 3320, 1686, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1274, 15, 684, 2364, 0, 1399,
-	0, 0, 0, 0, 0, 1074, 0, 0, 0, 0, 0, 1327, 0, 0, 0, 0, 0, 477, 1435, 3299, 3625, 2382, 3378, 2648, 0, 0, 1093, 0, 0, 0, 0, 0,
-	0, 1978, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2072, 0, 0, 0, 554, 0, 0, 3518, 310, 0, 3407, 0, 0, 3105, 0,
-	0, 0, 0, 0, 0, 3650, 0, 0, 0, 1859, 0, 1363, 2921, 0, 0, 0, 0, 3201, 2463, 0, 0, 0, 0, 0, 0, 1641, 3371, 1535, 0, 0, 0, 0,
-	0, 0, 804, 0, 0, 0, 0, 2724, 1241, 2313, 0, 72, 2103, 0, 0, 0, 0, 0, 1775, 0, 0, 0, 0, 1629, 0, 0, 0, 0, 1051, 0, 0, 0,
-	3289, 0, 0, 1290, 3186, 0, 0, 0, 1066, 1504, 0, 2203, 232, 0, 2022, 0, 0, 0, 0, 0, 0, 2446, 0, 0, 377, 0, 0, 0, 0, 0, 2385, 0,
-	0, 0, 0, 0, 4, 1805, 0, 0, 3249, 0, 1457, 0, 0, 0, 3645, 250, 0, 0, 1005, 2820, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1944, 2358, 0,
-	0, 0, 0, 0, 0, 0, 2865, 0, 0, 0, 474, 0, 0, 0, 0, 1253, 3678, 0, 780, 0, 1854, 0, 0, 1485, 3026, 0, 0, 0, 0, 0, 3022, 3613,
-	0, 0, 0, 0, 0, 0, 0, 3066, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 473, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 760, 0, 0, 0, 0, 0, 2589, 0, 0, 1569, 3208, 0, 3177, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 27, 510, 472, 0, 0, 0, 0, 0, 1594, 2934, 0, 3260, 0, 0, 0, 0, 0, 0, 1351, 0, 1800,
-	0, 0, 2484, 0, 0, 0, 0, 168, 0, 1892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 606, 0, 1708, 3654, 0,
-	0, 0, 0, 0, 0, 0, 0, 1400, 0, 0, 0, 0, 0, 706, 0, 2120, 2327, 0, 0, 0, 0, 0, 0, 0, 3076, 0, 0, 0, 0, 0, 0, 389,
-	0, 201, 621, 3239, 0, 0, 0, 105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1252, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1990, 0, 0, 0, 0, 0, 0, 0, 850, 1215, 2745, 0, 2987, 1279, 0, 0, 0, 0, 0, 2659, 0, 0, 0, 0, 0, 0, 1836, 0, 0, 401, 1448,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1380, 0, 0, 0, 0, 1409, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3061, 0, 2175,
-	0, 0, 601, 0, 0, 0, 0, 0, 42, 907, 2387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 381, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3483, 0,
-	0, 0, 0, 0, 0, 1926, 2098, 0, 0, 0, 0, 0, 0, 0, 3514, 0, 0, 0, 0, 2778, 0, 0, 0, 0, 3257, 0, 1875, 0, 1145, 0, 0, 5,
-	3367, 0, 1434, 2880, 0, 0, 0, 0, 0, 0, 0, 0, 0, 933, 0, 0, 0, 0, 0, 0, 0, 1383, 0, 0, 0, 1902, 0, 483, 0, 0, 0, 1170,
-	728, 2480, 0, 0, 349, 2575, 2819, 0, 0, 0, 0, 0, 0, 3078, 0, 0, 0, 0, 0, 2226, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	91, 0, 0, 0, 0, 0, 0, 0, 2520, 0, 90, 83, 0, 1, 0, 0, 0, 0, 2867, 0, 3424, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1851, 1428,
-	0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0, 1505, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1467, 1972, 3508, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 532, 2367, 1162, 1827, 0, 2801, 0, 0, 0, 0, 0, 3535, 0, 2058, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0,
-	0, 1267, 3018, 0, 3565, 0, 0, 0, 0, 0, 1939, 0, 0, 0, 0, 3028, 0, 987, 1989, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1425, 0, 0,
-	0, 0, 781, 0, 0, 2500, 0, 2492, 0, 3216, 1365, 0, 0, 0, 0, 0, 643, 0, 0, 1163, 2935, 3677, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2918,
-	0, 0, 0, 2671, 0, 0, 0, 1962, 0, 101, 0, 0, 1242, 0, 0, 1868, 0, 1617, 0, 2908, 3533, 0, 3200, 0, 385, 0, 0, 0, 0, 0, 0, 0,
-	0, 2485, 0, 0, 0, 0, 0, 0, 0, 3090, 0, 3350, 0, 0, 0, 0, 0, 0, 1190, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3308, 0, 0, 0, 0, 1695, 0, 0, 3716, 0, 0, 3506, 0, 2419, 2118, 0, 126, 0, 0, 382, 0,
-	0, 407, 882, 1928, 2305, 3412, 2871, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0, 2219, 847, 2825, 0, 0, 2016, 0, 0, 0, 0, 1470, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 386, 0, 0, 2189, 88, 1102, 2193, 3720, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	157, 0, 0, 0, 0, 0, 1119, 0, 0, 0, 0, 0, 0, 7, 1638, 0, 0, 0, 1806, 0, 0, 2682, 2923, 0, 0, 0, 0, 0, 0, 0, 3279, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 56,
-	0, 0, 0, 1929, 2432, 2528, 0, 0, 0, 566, 0, 0, 2188, 0, 0, 1002, 1663, 2538, 0, 0, 0, 0, 0, 0, 0, 1139, 0, 0, 2866, 0, 0, 0,
-	0, 3333, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1042, 0, 287, 524, 0, 0, 0, 0, 0, 0, 3058, 0, 0, 0, 0, 0, 0, 0,
-	0, 3593, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 683, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1660, 0, 0, 0, 896, 953, 0,
-	1367, 0, 0, 0, 0, 1105, 2240, 0, 0, 0, 0, 0, 0, 1896, 0, 0, 0, 0, 3692, 0, 0, 0, 0, 0, 0, 61, 994, 2246, 0, 0, 0, 0,
-	2218, 384, 0, 0, 0, 0, 2791, 332, 2842, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1217, 0, 0, 0, 0, 0, 0, 257, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2547, 3630, 0, 0, 745, 0, 1185, 0, 0, 0, 0, 0, 0, 1554, 433, 0, 0, 2406, 2956, 0, 0, 0, 0, 0, 1877,
-	0, 0, 66, 0, 3019, 1137, 0, 0, 2276, 0, 0, 0, 2986, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1631, 0, 3207, 544, 986, 0, 0,
-	2626, 1769, 2109, 2368, 2174, 2540, 613, 2982, 1573, 0, 0, 0, 2051, 0, 0, 0, 2297, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2323, 791, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 656, 0, 1281, 2831, 0, 0, 0, 0, 0, 983, 1626, 0, 0, 0, 0, 0, 0, 0, 0, 1419, 0, 0, 0, 0, 0, 0, 1420,
-	0, 3189, 0, 0, 0, 0, 0, 0, 572, 2594, 705, 0, 0, 667, 0, 0, 0, 0, 0, 0, 0, 1127, 1635, 0, 0, 0, 1900, 2439, 0, 0, 0, 29,
-	3564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3634, 0, 0, 3433, 0, 0, 1977, 0, 166, 2200, 616, 3637, 0, 2131, 0, 2687, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 588, 3008, 0, 299, 0, 0, 0, 0, 0, 2909, 0, 2771, 3477, 0, 0, 0, 0, 0, 0, 0, 0, 3059, 0, 0, 0, 1606, 260, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1033, 0, 0, 0, 0, 0, 0, 0, 2401, 0, 0, 785, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	308, 0, 0, 993, 0, 414, 0, 0, 0, 923, 0, 0, 0, 0, 0, 0, 3423, 596, 2762, 0, 2940, 0, 2253, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 342, 771, 0, 0, 0, 0, 0, 450, 0, 0, 0, 0, 1798, 0, 0, 3386, 0, 0, 0, 1787, 0, 0, 2472, 3618, 0, 0, 0, 0, 1206, 0, 2233,
-	0, 0, 0, 0, 0, 0, 624, 1030, 0, 2344, 0, 0, 0, 2650, 0, 1438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2366, 0, 1501,
-	1283, 545, 3468, 0, 0, 0, 0, 0, 3211, 0, 0, 0, 1537, 0, 0, 2357, 3543, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3029, 0, 0, 0,
-	3473, 0, 0, 0, 0, 0, 3446, 0, 0, 1844, 0, 0, 0, 1368, 2352, 0, 0, 0, 222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2855, 0, 0, 0, 0, 0, 0, 0, 1633, 0, 0, 2211, 0, 0, 0, 0, 3395, 0, 0, 0, 0, 0, 0, 0, 0, 3621, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 355, 1785, 3114, 316, 2015, 0, 0, 0, 0, 0, 331, 2231, 0, 0, 2809, 0, 0, 0, 0, 0, 0, 0, 0, 2891, 0,
-	0, 2449, 0, 195, 0, 0, 0, 0, 0, 1520, 0, 2552, 0, 3411, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1725, 0, 0, 0, 0, 0, 0, 0,
-	0, 455, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 147, 0, 0, 0, 1422, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 220, 0, 0, 0,
-	0, 0, 0, 3479, 3431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1719, 0, 1857, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1376, 0, 0, 0, 0, 0, 0, 0, 0, 2960, 0, 0, 0, 0, 0, 1740, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2614, 0, 0, 0, 0, 3178, 0, 0, 2703, 0, 1445, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1560, 0, 2723, 0, 0, 0, 2160, 0, 2868, 0, 0, 0, 0, 3154, 0, 0, 0, 0, 1640, 0, 0, 0, 0, 0, 0, 644, 0, 0, 0, 0, 0, 0,
-	416, 2698, 3515, 3680, 2638, 0, 0, 3097, 0, 0, 0, 0, 0, 3396, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3363, 0, 1523, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3084, 0, 0, 0, 350, 0, 0, 0, 0, 0, 949, 0, 3341, 0, 0, 0, 0, 1710,
-	0, 717, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2487, 2339, 3642, 0, 0, 0, 0, 0, 0, 3175, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3113, 0, 3502, 0, 0, 0, 0,
-	0, 0, 212, 0, 0, 0, 0, 0, 0, 0, 0, 1296, 0, 0, 0, 2674, 909, 0, 1407, 2767, 249, 0, 0, 1237, 0, 1823, 3045, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 893, 0, 0, 0, 0, 0, 0, 0, 1852, 0, 2834, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2159, 530, 2746, 2290, 1632, 1197, 2559, 2912, 0, 0, 0, 0, 0, 0, 0, 137, 0, 0, 0, 0, 0, 3586, 0, 0, 1331,
-	0, 0, 3228, 1384, 0, 0, 0, 0, 0, 3462, 0, 1820, 0, 0, 0, 0, 0, 2530, 0, 0, 0, 2133, 364, 0, 0, 3453, 0, 0, 0, 0, 0, 0,
-	71, 0, 2622, 1169, 0, 0, 2332, 0, 2269, 0, 0, 0, 2588, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3596, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3607, 0, 0, 0, 0, 0, 0, 3666, 0, 0, 0, 0, 0, 0, 0, 1960, 2381, 0, 0, 0, 1610, 0, 0, 0, 1392, 0, 0, 3685,
-	0, 0, 0, 0, 0, 0, 0, 2587, 0, 0, 1777, 0, 0, 0, 0, 0, 0, 0, 2067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
-	2792, 1580, 2571, 0, 2754, 0, 0, 0, 0, 0, 0, 0, 0, 1109, 2150, 2875, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2134, 0, 0, 0, 3562, 0, 0,
-	1181, 2501, 0, 0, 0, 0, 0, 0, 1464, 3482, 0, 0, 0, 0, 0, 2334, 0, 0, 0, 0, 0, 0, 0, 0, 1427, 0, 885, 0, 2937, 0, 0, 828,
-	0, 0, 0, 185, 2851, 0, 0, 0, 0, 0, 0, 1048, 1979, 2585, 3237, 0, 0, 0, 0, 0, 801, 0, 0, 343, 0, 0, 0, 2458, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1250, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 689, 0, 0, 202,
-	0, 0, 1924, 2013, 2370, 3531, 0, 3144, 0, 638, 930, 2980, 0, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3444, 0, 0, 501, 1801,
-	0, 0, 1609, 0, 3526, 0, 0, 0, 0, 0, 1970, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3492, 888, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1873, 788, 2148, 3159, 0, 0, 0, 0, 0, 3122, 0, 0, 3050, 3694, 0, 0, 0, 0, 0, 0, 0, 2663, 0, 0, 0, 3051, 2556, 0, 1495, 0, 0, 0,
-	0, 0, 0, 1780, 3209, 0, 0, 0, 0, 1130, 0, 53, 0, 0, 0, 3494, 910, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1199,
-	0, 0, 620, 0, 599, 2697, 2869, 3620, 0, 0, 0, 0, 0, 926, 0, 2974, 0, 0, 3438, 0, 0, 0, 1412, 0, 0, 0, 0, 0, 1623, 0, 0, 1231,
-	0, 1799, 0, 0, 0, 294, 3389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 607, 0,
-	0, 0, 0, 0, 0, 0, 0, 3072, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2933, 1552, 2889, 3342, 1654, 0, 0, 1032, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1024, 0, 0, 2002, 0, 0, 0, 565, 0, 0, 0, 2296, 326, 2593, 0, 0, 0, 1069, 0, 0, 0, 2359, 0,
-	0, 3080, 0, 271, 0, 0, 0, 2040, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3129, 0, 0, 1265, 0, 2939, 0, 0, 734, 894, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2548, 0, 0, 0, 0, 0, 2090, 0, 0, 0, 3519, 0, 0, 0, 2993, 0, 0, 0, 0,
-	0, 0, 892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1825, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 221, 2936,
-	2669, 0, 0, 3340, 0, 0, 2885, 463, 2995, 0, 1213, 0, 851, 0, 0, 2636, 0, 0, 0, 0, 2001, 1966, 1678, 3538, 2743, 3074, 3485, 0, 2544, 2483, 0, 0,
-	0, 0, 0, 0, 0, 2204, 0, 0, 0, 0, 0, 2256, 0, 0, 0, 0, 0, 3164, 3611, 0, 0, 1117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3351, 0, 0, 0, 0, 0, 0, 1668, 0, 0, 2062, 0, 1815, 0, 0, 0, 0, 3004, 0, 0, 1305, 3552, 0, 0, 0, 0, 0,
-	0, 1000, 0, 0, 0, 0, 0, 0, 1992, 0, 0, 0, 0, 0, 2431, 0, 0, 0, 0, 0, 0, 0, 0, 573, 2773, 0, 0, 3349, 150, 1077, 0, 0,
-	0, 0, 0, 0, 1452, 0, 0, 0, 0, 1894, 0, 0, 1980, 0, 0, 0, 0, 0, 0, 2287, 2630, 3419, 0, 0, 0, 0, 0, 1728, 1704, 0, 0, 0,
-	0, 605, 0, 0, 1969, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2105, 0, 0, 0, 0, 0, 0, 0, 0, 523, 0, 0, 263, 887, 2720,
-	0, 1519, 2976, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 740, 0, 0, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0,
+	2125, 852, 2287, 0, 1416, 258, 3757, 0, 0, 0, 1905, 2327, 0, 0, 0, 3658, 0, 0, 0, 3525, 0, 0, 0, 0, 0, 0, 0, 0, 2593, 1769, 0, 0,
+	0, 0, 0, 3416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 617, 3605, 0, 0, 0, 0, 0, 0, 2394, 0, 0, 0, 0, 0, 0, 0, 0,
+	1892, 0, 1272, 2717, 2974, 817, 0, 0, 1023, 1350, 1130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1243, 0, 447, 1555, 0, 685, 0, 0, 0,
+	0, 0, 3417, 0, 0, 0, 2755, 0, 0, 0, 1062, 0, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 0, 0, 370, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 209, 0, 0, 0, 0, 3343, 0, 0, 1148, 0, 1913, 2761, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2022, 0, 0, 0, 0, 2288, 0, 75, 0, 0, 0, 0, 1257, 0, 0, 1603, 0, 0, 0, 0, 0, 2905, 0, 0, 0, 1262, 0, 0, 616,
+	2989, 2306, 0, 0, 0, 0, 0, 730, 0, 0, 0, 0, 2995, 0, 0, 3443, 0, 568, 0, 0, 0, 0, 0, 0, 2823, 0, 0, 2817, 3679, 0, 3596, 0,
+	0, 0, 0, 0, 0, 1078, 0, 0, 0, 2945, 0, 0, 0, 0, 0, 0, 3617, 0, 2034, 0, 0, 3398, 0, 0, 0, 0, 0, 0, 0, 1053, 0, 1802,
+	0, 0, 0, 3665, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2172, 0, 0, 0, 890, 0, 138, 0, 0, 0, 0, 0, 816, 0,
+	3591, 1671, 0, 0, 935, 0, 0, 0, 2397, 0, 2458, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0, 404, 0, 0, 3813, 0, 0, 0, 0,
+	3575, 1399, 0, 0, 0, 0, 329, 0, 0, 0, 0, 0, 0, 0, 1511, 0, 0, 0, 0, 0, 2274, 2902, 575, 3296, 0, 0, 0, 0, 0, 0, 1065, 0,
+	1725, 0, 3673, 1129, 0, 0, 0, 0, 2322, 2824, 719, 0, 0, 0, 0, 0, 0, 2470, 0, 0, 543, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2780, 0, 0, 0, 132, 0, 0, 586, 0, 438, 0, 0, 0, 0, 0, 2120, 0, 0, 1413, 0, 2937, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1195, 0, 0, 0, 0, 2765, 0, 0, 2238, 3238, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3527, 0, 0, 0, 0, 0, 0, 0, 3378, 760, 0, 0, 2374, 140, 0, 0, 0, 122, 0, 0, 0, 0, 0, 941,
+	0, 0, 0, 702, 0, 144, 0, 2793, 0, 1036, 0, 0, 0, 2606, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2116, 0, 0, 0, 0, 0, 0,
+	0, 2077, 565, 0, 0, 2988, 0, 0, 0, 0, 2521, 0, 0, 0, 0, 0, 0, 1111, 1922, 2872, 0, 0, 0, 0, 0, 3368, 3373, 0, 0, 0, 0, 1473,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 515, 0, 0, 65, 879, 0, 0, 3753, 0, 0, 1520, 0, 3695, 0, 0, 0, 0, 0, 0, 0, 2285, 0,
+	0, 0, 0, 668, 0, 0, 0, 2047, 0, 0, 0, 2771, 0, 0, 3472, 76, 3251, 0, 0, 3155, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2654, 1778,
+	0, 0, 0, 3241, 1659, 3503, 1476, 0, 0, 0, 0, 1497, 1181, 3288, 0, 0, 1494, 0, 0, 0, 0, 0, 0, 0, 0, 1186, 0, 0, 0, 0, 1879, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 365, 0, 0, 3659, 0, 0, 1070, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 675, 0, 0, 0,
+	0, 0, 0, 0, 3541, 1320, 0, 0, 0, 0, 2999, 0, 596, 0, 0, 0, 0, 0, 0, 0, 3816, 0, 0, 3428, 0, 0, 0, 0, 0, 0, 0, 0,
+	2190, 1345, 0, 0, 0, 133, 0, 0, 0, 1845, 0, 0, 0, 0, 0, 0, 3190, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1894, 0, 331, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2273, 0, 0, 0, 0, 0, 0, 0, 2213, 0, 0, 3576, 3314, 0, 0, 130, 2244, 159, 2315, 3773, 0, 0, 3485, 0, 0,
+	2564, 3000, 0, 0, 0, 648, 0, 0, 0, 3140, 0, 0, 2532, 0, 1096, 0, 0, 1601, 1825, 0, 2770, 2641, 0, 0, 0, 0, 0, 523, 856, 0, 0, 1354,
+	1451, 2102, 976, 0, 0, 657, 729, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3135, 0, 0, 0, 0, 3448, 0, 0, 0, 905, 238, 2177, 0, 2809, 0, 0,
+	0, 0, 0, 0, 2920, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2773, 0, 0, 0, 0, 0, 1149, 2130, 3077, 2062, 0,
+	0, 1079, 0, 0, 0, 0, 736, 0, 0, 2752, 0, 0, 0, 0, 0, 0, 697, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1066, 0, 3200, 0,
+	0, 0, 0, 0, 0, 0, 0, 1151, 0, 0, 0, 1606, 0, 0, 468, 0, 0, 0, 837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 1604, 2419, 0, 0, 0, 0, 0, 0, 0, 0, 2857, 0, 164, 2252, 0, 2280, 0, 25, 208, 0, 0, 0, 1127, 0, 2873, 0, 0, 1816, 2376, 1505,
+	3455, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3522, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3248, 2987, 0, 0, 533, 3678, 819, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2005, 3096, 0, 1074, 3423, 0, 1563, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2891, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 756, 0, 3145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 887, 0, 0, 0, 0, 0,
+	0, 0, 2984, 0, 0, 0, 0, 0, 3493, 558, 0, 0, 0, 0, 2384, 0, 3012, 0, 2329, 748, 0, 292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3375,
+	1259, 0, 0, 443, 1107, 0, 0, 0, 0, 3094, 0, 0, 0, 0, 0, 0, 0, 0, 369, 0, 0, 1091, 0, 2946, 2411, 0, 0, 0, 1318, 0, 0, 0,
+	2359, 0, 0, 0, 0, 1175, 0, 0, 0, 0, 1573, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 337, 2281, 0, 0, 0, 0, 0, 599, 136, 3223,
+	0, 0, 1553, 0, 0, 0, 0, 2744, 0, 0, 3614, 2807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3609, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1200, 1870, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3439, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 986, 0, 1940, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3552, 0, 0, 0, 0, 0, 3141, 0, 2586, 154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1672, 0, 0, 1541, 1745, 0, 687, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3676, 0, 2715, 0, 0, 92, 0, 3342, 0, 0, 0, 966, 2856,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3105, 0, 0, 0, 2874, 0, 0, 2445, 0, 0, 0, 1706, 0, 0, 3347, 0, 0, 0, 0, 0, 0, 1092, 0,
+	0, 0, 0, 0, 0, 0, 0, 831, 952, 1455, 0, 0, 672, 1906, 0, 0, 0, 0, 0, 0, 1019, 0, 0, 0, 2493, 0, 3750, 2565, 0, 0, 0, 3063,
+	496, 0, 0, 0, 1104, 0, 0, 0, 0, 0, 325, 3122, 1933, 0, 0, 165, 0, 0, 0, 0, 859, 0, 1883, 0, 0, 0, 0, 0, 0, 1908, 2431, 0,
+	0, 2528, 0, 0, 0, 0, 0, 0, 1730, 0, 0, 0, 0, 0, 0, 1211, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1696, 0, 241, 2317, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2441, 0, 0, 0, 2732, 3513, 1515, 0, 0, 0, 0, 775, 1782, 2224, 0, 0, 79, 251, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 845, 0, 0, 2792, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3391, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1094, 834, 0, 0, 18, 3261, 1514, 2934, 0, 0, 0, 234, 0, 0, 0, 2103, 0, 755, 0, 0, 3297, 0, 0, 0, 633, 0, 3217, 0, 0,
+	0, 0, 0, 0, 1403, 0, 0, 0, 0, 0, 0, 478, 0, 0, 682, 0, 0, 2159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3281, 0, 0, 0,
+	2105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2544, 1351, 0, 0, 0, 0, 23, 0, 0, 2309, 2545, 0, 0, 0, 0, 0, 1379,
+	0, 0, 0, 0, 0, 3437, 2683, 3276, 928, 0, 0, 0, 0, 1471, 96, 0, 0, 0, 0, 3631, 0, 978, 3526, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 926, 3803, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 665, 0, 206, 0, 0, 0, 0, 0, 589, 0, 0, 0, 2897, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3652, 0, 2323, 161, 647, 0, 0, 0, 0, 0, 1786, 0, 0, 1840, 0, 0, 1876, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3625, 0, 0, 0, 0, 0, 0, 2869, 0, 0, 1352, 0, 2308, 0, 0, 2340, 0, 0, 0, 0, 0, 0, 0, 1210, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1232, 2155, 0, 0, 0, 0, 3125, 0, 0, 0, 0, 1362, 1758, 2179, 3197, 2354, 0, 0, 495, 0, 0, 0, 0, 0,
+	946, 0, 0, 146, 0, 0, 0, 0, 0, 2767, 0, 0, 3151, 0, 0, 0, 864, 0, 2592, 667, 0, 0, 0, 3291, 0, 0, 0, 0, 2188, 3777, 0, 3358,
+	0, 0, 0, 0, 0, 673, 0, 0, 563, 2247, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2894, 0, 0, 2847, 0, 0, 0, 0,
+	0, 0, 0, 57, 2136, 0, 0, 0, 0, 0, 3714, 0, 0, 0, 0, 3657, 0, 0, 0, 0, 0, 0, 0, 3806, 0, 0, 0, 298, 2030, 0, 0, 0,
+	0, 0, 2730, 1016, 3388, 1959, 0, 0, 3402, 0, 0, 0, 0, 0, 0, 0, 840, 2072, 3193, 0, 2366, 0, 0, 2750, 0, 0, 0, 0, 0, 3528, 3123, 0,
+	0, 0, 0, 3181, 0, 0, 0, 0, 0, 0, 3586, 2536, 0, 0, 463, 1521, 2447, 0, 0, 567, 0, 0, 0, 0, 2516, 149, 0, 0, 1316, 0, 0, 0,
+	0, 1484, 0, 2881, 3226, 2633, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2784, 1088, 0, 0, 437, 2748, 0,
+	0, 0, 3720, 0, 0, 0, 0, 1097, 0, 0, 0, 0, 0, 0, 1561, 0, 0, 0, 1971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1942, 3244, 0, 0, 0, 0, 0, 0, 0, 1572, 0, 0, 0, 0, 2978, 0, 0, 0, 2534, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1978, 0, 0, 0, 842, 0, 0, 0, 0, 2161, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2582, 0,
+	0, 0, 473, 0, 0, 265, 1087, 0, 245, 0, 0, 0, 0, 2866, 3081, 3701, 0, 0, 0, 0, 3807, 0, 0, 0, 411, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3097, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2124, 2505, 0, 0, 0, 0, 0, 2868,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2129, 1510, 2775, 0, 0, 0, 1209, 3521, 0, 989, 0, 0, 3590, 0, 0, 0, 124, 0, 0, 0, 0, 1564, 3322,
+	179, 0, 2137, 0, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1592, 0, 0, 0, 3243, 0, 0, 0, 2101, 0, 0, 0, 0, 0, 0, 0, 340,
+	1526, 0, 0, 0, 3374, 2916, 0, 0, 0, 0, 0, 422, 0, 2018, 3026, 0, 1312, 0, 2657, 0, 0, 0, 3643, 0, 1865, 0, 0, 0, 1567, 789, 0, 0,
+	0, 0, 0, 0, 2579, 3675, 0, 0, 0, 0, 155, 0, 0, 0, 0, 0, 0, 425, 3655, 0, 805, 0, 0, 0, 0, 1264, 821, 2109, 3476, 0, 315, 2914,
+	0, 0, 0, 1244, 0, 0, 0, 0, 2985, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3774, 0, 0, 3688, 1780, 1895, 2733, 0, 3229, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 823, 758, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1047, 3756, 0, 0,
+	0, 0, 0, 0, 2073, 0, 1681, 0, 0, 0, 2758, 1530, 0, 493, 3420, 1709, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1282, 15, 691, 2387, 0, 1407,
+	0, 0, 0, 0, 0, 1081, 0, 0, 0, 0, 0, 1335, 0, 0, 0, 0, 0, 484, 1443, 3399, 3729, 2405, 3478, 2686, 0, 0, 1100, 0, 0, 0, 0, 0,
+	0, 2001, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2095, 0, 0, 0, 561, 0, 0, 3622, 310, 0, 3507, 0, 0, 3203, 0,
+	0, 0, 0, 0, 0, 3754, 0, 0, 0, 1882, 0, 1371, 3019, 0, 0, 0, 0, 3301, 2486, 0, 0, 0, 0, 0, 0, 1657, 3471, 1543, 0, 0, 0, 0,
+	0, 0, 811, 0, 0, 0, 0, 2764, 1249, 2336, 0, 72, 2126, 2618, 0, 0, 0, 0, 1798, 0, 0, 0, 0, 1645, 0, 0, 0, 0, 1058, 0, 0, 0,
+	3389, 0, 0, 1298, 3286, 0, 0, 0, 1073, 1512, 0, 2226, 232, 0, 2045, 0, 0, 0, 0, 0, 0, 2469, 0, 0, 379, 0, 0, 0, 0, 0, 2408, 0,
+	0, 0, 0, 0, 4, 1828, 0, 0, 3349, 467, 1465, 0, 0, 0, 3749, 250, 0, 0, 1012, 2871, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1967, 2381, 0,
+	0, 0, 0, 0, 0, 0, 2923, 2909, 0, 0, 481, 0, 0, 0, 0, 1261, 3782, 0, 787, 0, 1877, 0, 0, 1493, 3124, 0, 0, 0, 0, 0, 3120, 3717,
+	0, 0, 0, 0, 0, 0, 0, 3164, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 480, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 767, 0, 0, 0, 0, 0, 2627, 0, 0, 1577, 3308, 0, 3277, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 27, 517, 479, 0, 0, 0, 0, 0, 1602, 3032, 0, 3360, 0, 0, 0, 0, 0, 0, 1359, 0, 1823,
+	0, 0, 2507, 0, 0, 0, 0, 168, 0, 1915, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 613, 0, 1731, 3758, 0,
+	0, 0, 0, 0, 0, 0, 0, 1408, 0, 0, 0, 0, 0, 713, 0, 2143, 2350, 0, 0, 0, 0, 0, 0, 0, 3174, 0, 0, 0, 0, 0, 0, 391,
+	0, 201, 628, 3339, 0, 0, 0, 105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1260, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2013, 0, 0, 0, 0, 0, 0, 0, 857, 1223, 2785, 0, 3085, 1287, 0, 0, 0, 0, 0, 2697, 0, 0, 0, 0, 0, 0, 1859, 0, 0, 403, 1456,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1388, 0, 0, 0, 0, 1417, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3159, 0, 2198,
+	0, 0, 608, 0, 0, 0, 0, 0, 42, 914, 2410, 0, 0, 0, 0, 0, 0, 0, 0, 0, 383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3583, 0,
+	0, 0, 0, 0, 0, 1949, 2121, 0, 0, 0, 0, 0, 0, 0, 3618, 0, 0, 0, 0, 2819, 0, 0, 0, 0, 3357, 0, 1898, 0, 1153, 0, 0, 5,
+	3467, 0, 1442, 2938, 0, 0, 0, 0, 0, 0, 0, 0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 1391, 0, 0, 0, 1925, 0, 490, 0, 0, 0, 1178,
+	735, 2503, 0, 0, 351, 2603, 2870, 0, 0, 0, 0, 0, 0, 3176, 0, 0, 0, 0, 0, 2249, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	91, 0, 0, 0, 0, 0, 0, 0, 2543, 0, 90, 83, 0, 1, 0, 0, 0, 0, 2925, 0, 3524, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1874, 1436,
+	0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0, 1513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1475, 1995, 3608, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 539, 2390, 1170, 1850, 0, 2842, 0, 0, 0, 0, 0, 3639, 0, 2081, 0, 0, 0, 1634, 0, 20, 0, 0, 0, 0, 0,
+	0, 1275, 3116, 0, 3669, 0, 0, 0, 0, 0, 1962, 0, 0, 0, 0, 3126, 0, 994, 2012, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1433, 0, 0,
+	0, 0, 788, 0, 0, 2523, 0, 2515, 0, 3316, 1373, 0, 0, 0, 0, 0, 650, 0, 0, 1171, 3033, 3781, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3016,
+	0, 0, 0, 2709, 0, 0, 0, 1985, 0, 101, 0, 0, 1250, 0, 0, 1891, 2973, 1625, 0, 3006, 3637, 0, 3300, 0, 387, 0, 0, 0, 0, 0, 0, 0,
+	0, 2508, 0, 0, 0, 0, 0, 0, 1680, 3188, 0, 3450, 0, 0, 0, 0, 0, 0, 1198, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3408, 0, 0, 0, 0, 1718, 0, 0, 3820, 0, 0, 3606, 0, 2442, 2141, 0, 126, 0, 0, 384, 0,
+	0, 409, 889, 1951, 2328, 3512, 2929, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0, 2242, 854, 2876, 0, 0, 2039, 0, 0, 0, 0, 1478, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 388, 0, 0, 2212, 88, 1109, 2216, 3824, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2962, 0, 0,
+	157, 0, 0, 0, 0, 0, 1126, 0, 0, 0, 0, 0, 0, 7, 1654, 0, 0, 0, 1829, 0, 0, 2720, 3021, 0, 0, 0, 0, 0, 0, 0, 3379, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 56,
+	0, 0, 0, 1952, 2455, 2551, 0, 0, 0, 573, 0, 0, 2211, 0, 0, 1009, 1686, 2561, 0, 0, 0, 0, 0, 0, 0, 1147, 0, 0, 2924, 0, 0, 0,
+	0, 3433, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1049, 0, 287, 531, 0, 0, 0, 0, 0, 0, 3156, 0, 0, 0, 0, 0, 0, 0,
+	0, 3697, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 690, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1676, 0, 0, 0, 903, 960, 0,
+	1375, 0, 0, 0, 0, 1112, 2263, 0, 0, 0, 0, 0, 0, 1919, 0, 0, 0, 0, 3796, 0, 0, 0, 0, 0, 0, 61, 1001, 2269, 0, 0, 0, 0,
+	2241, 386, 0, 0, 0, 0, 2832, 334, 2893, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1225, 0, 0, 0, 0, 0, 0, 257, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2575, 3734, 0, 0, 752, 0, 1193, 0, 0, 0, 0, 0, 0, 1562, 435, 0, 0, 2429, 3054, 0, 0, 0, 0, 0, 1900,
+	0, 0, 66, 0, 3117, 1145, 0, 0, 2299, 0, 0, 0, 3084, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1647, 0, 3307, 551, 993, 0, 0,
+	2664, 1792, 2132, 2391, 2197, 2563, 620, 3080, 1581, 0, 0, 0, 2074, 0, 0, 0, 2320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2346, 798, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 663, 0, 1289, 2882, 0, 0, 0, 0, 0, 990, 1642, 0, 0, 0, 0, 0, 0, 0, 0, 1427, 0, 0, 0, 0, 0, 0, 1428,
+	0, 3289, 0, 0, 0, 0, 0, 0, 579, 2632, 712, 0, 0, 674, 0, 0, 0, 0, 0, 0, 0, 1134, 1651, 0, 0, 0, 1923, 2462, 0, 0, 0, 29,
+	3668, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3738, 0, 0, 3533, 0, 0, 2000, 0, 166, 2223, 623, 3741, 0, 2154, 0, 2725, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 595, 3106, 0, 299, 0, 0, 0, 0, 0, 3007, 0, 2812, 3577, 0, 0, 0, 0, 0, 0, 0, 0, 3157, 0, 0, 0, 1614, 260, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1040, 0, 0, 0, 0, 0, 0, 0, 2424, 0, 0, 792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	308, 0, 0, 1000, 0, 416, 0, 0, 0, 930, 0, 0, 0, 0, 0, 0, 3523, 603, 2803, 0, 3038, 0, 2276, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 344, 778, 0, 0, 0, 0, 0, 452, 0, 0, 0, 0, 1821, 0, 0, 3486, 0, 0, 0, 1810, 0, 0, 2495, 3722, 0, 0, 0, 0, 1214, 0, 2256,
+	0, 0, 0, 0, 0, 0, 631, 1037, 0, 2367, 0, 0, 0, 2688, 0, 1446, 2980, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2389, 0, 1509,
+	1291, 552, 3568, 0, 0, 0, 0, 0, 3311, 0, 0, 0, 1545, 0, 0, 2380, 3647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3127, 0, 0, 0,
+	3573, 0, 0, 0, 0, 0, 3546, 0, 0, 1867, 0, 0, 0, 1376, 2375, 0, 0, 0, 222, 0, 0, 0, 0, 0, 0, 0, 2620, 0, 0, 0, 0, 0,
+	2913, 0, 0, 0, 0, 0, 0, 0, 1649, 0, 0, 2234, 0, 0, 0, 0, 3495, 0, 0, 0, 0, 0, 0, 0, 0, 3725, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 357, 1808, 3212, 318, 2038, 0, 0, 0, 0, 0, 333, 2254, 0, 0, 2852, 0, 0, 0, 0, 0, 0, 0, 0, 2949, 0,
+	0, 2472, 0, 195, 0, 0, 0, 0, 0, 1528, 0, 2580, 0, 3511, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1748, 0, 0, 0, 0, 0, 0, 0,
+	0, 457, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 147, 0, 0, 1631, 1430, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 220, 0, 0, 0,
+	0, 0, 0, 3579, 3531, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1742, 0, 1880, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1384, 0, 0, 0, 0, 0, 0, 0, 0, 3058, 0, 0, 0, 0, 0, 1763, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2652, 0, 0, 0, 0, 3278, 0, 0, 2741, 0, 1453, 2896, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1568, 0, 2763, 0, 0, 0, 2183, 0, 2926, 0, 0, 0, 0, 3254, 0, 0, 0, 0, 1656, 0, 0, 0, 0, 0, 0, 651, 0, 0, 0, 0, 0, 0,
+	418, 2736, 3619, 3784, 2676, 0, 0, 3195, 0, 0, 0, 0, 0, 3496, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3463, 0, 1531, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3182, 0, 0, 0, 352, 0, 0, 0, 0, 0, 956, 0, 3441, 0, 0, 0, 0, 1733,
+	0, 724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2510, 2362, 3746, 0, 0, 0, 0, 0, 0, 3275, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1378, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3211, 0, 3602, 0, 0, 0, 0,
+	0, 0, 212, 0, 0, 0, 0, 0, 0, 0, 0, 1304, 0, 0, 0, 2712, 916, 0, 1415, 2808, 249, 0, 0, 1245, 0, 1846, 3143, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 900, 0, 0, 0, 0, 0, 0, 0, 1875, 0, 2885, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2182, 537, 2786, 2313, 1648, 1205, 2587, 3010, 0, 0, 0, 0, 0, 0, 0, 137, 0, 0, 0, 0, 0, 3690, 0, 0, 1339,
+	0, 0, 3328, 1392, 0, 0, 0, 0, 0, 3562, 0, 1843, 0, 0, 0, 0, 0, 2553, 0, 0, 0, 2156, 366, 0, 0, 3553, 0, 0, 0, 0, 0, 0,
+	71, 0, 2660, 1177, 0, 0, 2355, 0, 2292, 0, 0, 0, 2626, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3700, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3711, 0, 0, 0, 0, 0, 0, 3770, 0, 0, 0, 0, 0, 0, 0, 1983, 2404, 0, 0, 0, 1618, 0, 0, 0, 1400, 0, 0, 3789,
+	0, 0, 0, 0, 0, 0, 0, 2625, 0, 0, 1800, 0, 0, 0, 0, 0, 0, 0, 2090, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
+	2833, 1588, 2599, 0, 2795, 0, 0, 0, 0, 0, 0, 0, 0, 1116, 2173, 2933, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2157, 0, 0, 0, 3666, 0, 0,
+	1189, 2524, 0, 0, 0, 0, 0, 0, 1472, 3582, 0, 0, 0, 0, 0, 2357, 0, 0, 0, 0, 0, 0, 0, 0, 1435, 0, 892, 0, 3035, 0, 0, 835,
+	0, 0, 0, 185, 2906, 0, 0, 0, 0, 0, 0, 1055, 2002, 2623, 3337, 0, 0, 0, 0, 0, 808, 0, 0, 345, 0, 0, 0, 2481, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1258, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 696, 0, 0, 202,
+	0, 0, 1947, 2036, 2393, 3635, 0, 3242, 0, 645, 937, 2975, 3078, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3544, 0, 0, 508, 1824,
+	0, 0, 1617, 0, 3630, 0, 0, 0, 0, 0, 1993, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3592, 895, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1896, 795, 2171, 3259, 0, 0, 0, 0, 0, 3220, 2955, 0, 3148, 3798, 0, 0, 0, 0, 0, 0, 0, 2701, 0, 0, 0, 3149, 2584, 0, 1503, 0, 0, 0,
+	0, 0, 0, 1803, 3309, 0, 0, 0, 0, 1138, 0, 53, 0, 0, 0, 3594, 917, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1207,
+	0, 0, 627, 0, 606, 2735, 2927, 3724, 0, 0, 0, 0, 0, 933, 0, 3072, 0, 0, 3538, 0, 0, 0, 1420, 0, 0, 0, 0, 0, 1639, 0, 0, 1239,
+	0, 1822, 0, 0, 0, 294, 3489, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 614, 0,
+	0, 0, 0, 0, 0, 2956, 0, 3170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3031, 1560, 2947, 3442, 1670, 0, 0, 1039, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 0, 2025, 0, 0, 0, 572, 0, 0, 0, 2319, 328, 2631, 0, 0, 0, 1076, 0, 0, 0, 2382, 0,
+	0, 3178, 0, 271, 0, 0, 0, 2063, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3227, 0, 0, 1273, 0, 3037, 0, 0, 741, 901, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2576, 0, 0, 0, 0, 0, 2113, 0, 0, 0, 3623, 0, 0, 0, 3091, 0, 0, 0, 0,
+	0, 0, 899, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2986, 0, 1848, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 221, 3034,
+	2707, 0, 0, 3440, 0, 0, 2943, 470, 3093, 0, 1221, 0, 858, 0, 0, 2674, 0, 0, 0, 0, 2024, 1989, 1701, 3642, 2783, 3172, 3585, 0, 2572, 2506, 0, 0,
+	0, 0, 0, 0, 0, 2227, 0, 0, 0, 0, 0, 2279, 0, 0, 0, 0, 0, 3264, 3715, 0, 0, 1124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3451, 0, 0, 0, 0, 0, 0, 1691, 0, 0, 2085, 0, 1838, 0, 0, 0, 0, 3102, 0, 0, 1313, 3656, 0, 0, 0, 0, 0,
+	0, 1007, 0, 0, 0, 0, 0, 0, 2015, 0, 0, 0, 0, 0, 2454, 0, 0, 0, 0, 0, 0, 0, 0, 580, 2814, 0, 0, 3449, 150, 1084, 0, 0,
+	0, 0, 0, 0, 1460, 0, 0, 0, 0, 1917, 0, 0, 2003, 0, 0, 0, 0, 0, 0, 2310, 2668, 3519, 0, 0, 2854, 0, 0, 1751, 1727, 0, 0, 0,
+	0, 612, 0, 0, 1992, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2128, 0, 0, 0, 0, 0, 0, 0, 0, 530, 0, 0, 263, 894, 2760,
+	0, 1527, 3074, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 747, 0, 0, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0,
 }
 
 var patterns = [...]pattern{
@@ -9376,25 +9543,28 @@ var patterns = [...]pattern{
 	{"aws ecr", "get-", 160},
 	{"aws ecr", "list-", 164},
 	{"az", "", 189},
-	{"", "fsck.", 1144},
-	{"gcloud", "", 1163},
-	{"gcloud *", "", 1164},
-	{"gcloud compute", "", 1176},
-	{"", "mkfs", 2147},
-	{"", "mkfs.", 2148},
-	{"", "newfs", 2216},
+	{"", "fsck.", 1152},
+	{"gcloud", "", 1171},
+	{"gcloud *", "", 1172},
+	{"gcloud compute", "", 1184},
+	{"", "mkfs", 2170},
+	{"", "mkfs.", 2171},
+	{"", "newfs", 2239},
 }
 
 var aliases = [...]alias{
+	{"./bin/rails", "rails"},
 	{"./gradlew", "gradle"},
 	{"./mvnw", "mvn"},
 	{"batcat", "bat"},
 	{"bazelisk", "bazel"},
+	{"bin/rails", "rails"},
 	{"bsdtar", "tar"},
 	{"egrep", "grep"},
 	{"fdfind", "fd"},
 	{"fgrep", "grep"},
 	{"finch", "docker"},
+	{"flyctl", "fly"},
 	{"gawk", "awk"},
 	{"gbase32", "base32"},
 	{"gbase64", "base64"},

@@ -61,6 +61,9 @@ type Env struct {
 	Values string
 	// Writes says that the value is a file, or a folder with files, that programs write and run nothing of.
 	Writes bool
+	// Loads are the folders of a project whose code its programs may load by the variable, which names folders between
+	// colons; separated by blanks.
+	Loads string
 }
 
 // Tables hold what is known of programs and variables: the built-in table, and added rows. Only New makes usable
@@ -191,6 +194,30 @@ func (t *Tables) addWrapper(w Wrapper) error {
 // EnvWrites says that a variable names what programs write, and nothing else.
 func (t *Tables) EnvWrites(name string) bool { return t.env[name] != nil && t.env[name].Writes }
 
+// EnvLoadsOwn says that a variable names nothing but folders of the code of the project, given as the source of a word:
+// src:$PWD/lib:$PYTHONPATH.
+func (t *Tables) EnvLoadsOwn(name, source string) bool {
+	row := t.env[name]
+	if row == nil || row.Loads == "" || strings.Count(source, `"`) == 1 {
+		return false
+	}
+	for folder := range strings.SplitSeq(strings.Trim(source, `"`), ":") {
+		if folder == "$"+name || folder == "${"+name+"}" {
+			continue
+		}
+		for _, here := range []string{"./", "$PWD", "${PWD}", "$(pwd)"} {
+			if rest, found := strings.CutPrefix(folder, here); found {
+				folder = strings.TrimPrefix(rest, "/")
+				break
+			}
+		}
+		if folder = strings.TrimSuffix(folder, "/"); folder != "" && !slices.Contains(strings.Fields(row.Loads), folder) {
+			return false
+		}
+	}
+	return true
+}
+
 // EnvEffect names what setting a variable can execute, "" when nothing.
 func (t *Tables) EnvEffect(name string, v script.Word) string {
 	if row := t.env[name]; row != nil {
@@ -263,16 +290,26 @@ func remote(value string) bool {
 		value = ":" + value
 	}
 	for {
-		_, rest, found := strings.Cut(value, ":/")
+		before, rest, found := strings.Cut(value, ":/")
 		if !found {
 			return false
 		}
 		value = strings.TrimLeft(rest, "/")
+		if strings.HasPrefix(rest, "//") && hostless(before) {
+			continue // scheme:///file of this machine
+		}
 		authority, _, _ := strings.Cut(value, "/")
 		if !loopback(authority[strings.LastIndexByte(authority, '@')+1:]) {
 			return true
 		}
 	}
+}
+
+// hostless reports whether an address whose scheme this text ends with names a file of this machine when it has three
+// slashes. Browsers take http:///x for http://x, and so with those that end in the same letter, and with WebSockets.
+func hostless(scheme string) bool {
+	scheme = strings.TrimRight(strings.ToLower(scheme), "s")
+	return !strings.HasSuffix(scheme, "p") && !strings.HasSuffix(scheme, "w")
 }
 
 // loopback reports whether a host is this machine, or one that its own network names: nobody else can have it.

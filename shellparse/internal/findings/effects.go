@@ -49,3 +49,6 @@ func Unnamed(list []script.Effect) []script.Effect {
 
 // OfOperation marks an effect that belongs to what the command does: who names the operation names it.
 const OfOperation = -2
+
+// OfProject marks an effect that only has code of the project loaded: it is none for a program that runs this code.
+const OfProject = -3

@@ -102,7 +102,7 @@ func inspectRow(a *walk.Walker, row *programs.Row, n int, s *word.Scanned, c *wa
 	for _, h := range s.Hits {
 		apply(a, h, c)
 	}
-	if s.Vague != "" && (row.Options.Danger || row.Options.Writes && s.VagueBad) {
+	if s.Vague != "" && (row.Options.Danger && !ownFile(s.Doubt, c) || row.Options.Writes && s.Doubt == word.Unclear) {
 		c.EffectAt("word "+s.Vague, word.Word{Text: s.Vague})
 	}
 	before := len(c.Writes)
@@ -117,6 +117,12 @@ func inspectRow(a *walk.Walker, row *programs.Row, n int, s *word.Scanned, c *wa
 			c.EffectOf("option "+h.Name, h)
 		}
 	}
+}
+
+// ownFile says that a file of the project gives a command no option that matters, whatever its name: one that is in the
+// working directory names nothing elsewhere, and what runs the project's code runs what that file's author wants anyway.
+func ownFile(doubt word.Doubt, c *walk.Call) bool {
+	return c.Is(programs.ProjectTool) && (doubt == word.Named || doubt == word.Listed && c.Is(programs.RunsProject))
 }
 
 // rowOf returns the most specific row for a command and the number of words that name it.

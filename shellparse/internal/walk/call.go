@@ -127,12 +127,22 @@ func (c *Call) Command(argv0 string) script.Command {
 		cmd.Globals = append(cmd.Globals, script.Word{Value: g.Text, Known: g.Known})
 	}
 	for _, e := range c.Sc.Effects {
-		findings.AddEffect(&cmd.Effects, script.Effect{Text: e.Text})
+		if e.Named != findings.OfProject || !c.runsProject() {
+			findings.AddEffect(&cmd.Effects, script.Effect{Text: e.Text})
+		}
 	}
 	for _, e := range c.Effects {
 		findings.AddEffect(&cmd.Effects, e)
 	}
 	return cmd
+}
+
+// runsProject says that the program, or the module that it is given, runs code of the project.
+func (c *Call) runsProject() bool {
+	if len(c.Argv) > 2 && c.Is(programs.Interpreter) && c.Argv[1].Text == "-m" && c.Argv[2].Known {
+		return programs.Find(c.Argv[2].Text).Has(programs.RunsProject)
+	}
+	return c.Is(programs.RunsProject)
 }
 
 // Effect notes what the command does beyond its words, and no rule for the words names. Where the operation itself

@@ -94,6 +94,12 @@ func ExportEffect(a *Walker, name string, v word.Word, sc *word.Scope) string {
 	return effect
 }
 
+// loadsOwn reports whether a variable has nothing but code of the project loaded.
+func (a *Walker) loadsOwn(as *syntax.Assign, sc *word.Scope) bool {
+	return as.Value != nil && !as.Append && !a.Outside(sc.Dirs) && !a.Shell.Assigned["PWD"] && !a.Shell.Defines("pwd") &&
+		a.Words.Tables.EnvLoadsOwn(as.Name.Value, sc.Text(as.Value))
+}
+
 // expandsAsItRuns reports whether a shell reads the value of a variable as code.
 func expandsAsItRuns(name string, v word.Word) bool {
 	switch name {
@@ -153,7 +159,11 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 	if prefix {
 		c.Sc.Env = append(c.Sc.Env, script.Assignment{Name: name, Value: script.Word{Value: v.Text, Known: v.Known}})
 		if effect != "" {
-			c.Sc.Effects = append(c.Sc.Effects, script.Effect{Text: effect})
+			e := script.Effect{Text: effect}
+			if a.loadsOwn(as, sc) {
+				e.Named = findings.OfProject
+			}
+			c.Sc.Effects = append(c.Sc.Effects, e)
 		}
 		return
 	}

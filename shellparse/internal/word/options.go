@@ -1,10 +1,12 @@
 package word
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/parse"
 	"callgate/shellparse/programs"
 )
@@ -65,9 +67,41 @@ type Scanned struct {
 	Rest     int    // index of the first operand in the words, len when there is none
 	Unknown  string // an option that is not listed
 	Vague    string // source of a word that may be an option
-	VagueBad bool   // and is not merely the name of a file
+	Doubt    Doubt  // what is known of that word
 	Dashes   bool   // -- was seen
 }
+
+// Doubt is how little is known of a word that may be an option. More is worse.
+type Doubt int
+
+const (
+	Named    Doubt = iota // the name, with an extension, of a file in the working directory
+	Listed                // the path of a file below it, or parts of that path where it holds blanks
+	Existing              // the path of a file
+	Unclear
+)
+
+// doubtOf is what is known of a word.
+func doubtOf(w Word) Doubt {
+	if !w.Files {
+		return Unclear
+	}
+	doubt := Named
+	for _, g := range w.Globs {
+		if path.IsAbs(g) || climbs(g) {
+			return Existing
+		}
+		if w.split || strings.Contains(g, "/") || !extension.MatchString(g) {
+			doubt = Listed
+		}
+	}
+	if len(w.Globs) == 0 {
+		return Existing
+	}
+	return doubt
+}
+
+var extension = lazyregexp.New(`\.[a-z]+$`)
 
 // Unlisted is an option with a value that nothing is known of. What it names may be a file that is written or run.
 var Unlisted = &programs.Option{Name: "unlisted", Last: "unlisted", Arg: programs.Needed, Does: 'o'}
@@ -133,7 +167,7 @@ func (set *Options) split(words []Word, st programs.Style) Scanned {
 // doubt notes an unknown word that may be an option. It is none where an option that the word begins with takes the rest
 // as its value. Before is how many hits there were before the word.
 func (s *Scanned) doubt(w Word, before int, st programs.Style) {
-	if w.Known || w.Safe() {
+	if w.Known || w.Safe() || w.undashed() {
 		return
 	}
 	if n := len(s.Hits); n > before && !w.Many {
@@ -145,10 +179,9 @@ func (s *Scanned) doubt(w Word, before int, st programs.Style) {
 			return
 		}
 	}
-	if s.Vague == "" || !w.Files {
-		s.Vague = w.Text
+	if doubt := doubtOf(w); s.Vague == "" || doubt > s.Doubt {
+		s.Vague, s.Doubt = w.Text, doubt
 	}
-	s.VagueBad = s.VagueBad || !w.Files
 }
 
 // long reads the long option at words[i] and returns how many further words it took.

@@ -3,6 +3,7 @@ package word
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -130,6 +131,13 @@ func (w *Word) Safe() bool {
 		return !strings.HasPrefix(w.Text, "-") || w.Text == "-"
 	}
 	return w.Head != "" && w.Head[0] != '-'
+}
+
+// undashed says that the patterns of a word that is not split begin with something else than a dash.
+func (w *Word) undashed() bool {
+	return !w.split && len(w.Globs) > 0 && !slices.ContainsFunc(w.Globs, func(g string) bool {
+		return g == "" || strings.IndexByte(`-*?[\`, g[0]) >= 0
+	})
 }
 
 func Lit(s string) Word { return Word{Text: s, Known: true} }

@@ -160,10 +160,22 @@ func Risks(program string, args []shellparse.Word) permissions.Risk {
 		return permissions.Unknown
 	case root.Has(programs.RunsTargets) && !onlyTargets(root, args), n.Has(programs.RunsTargets) && !onlyTargets(n, args):
 		return riskWith(n, args).Worse(permissions.Unknown)
-	case n.Has(programs.RunsScripts) && len(args) > 0 && args[0].Known && isScript(args[0].Value):
+	case n.Has(programs.RunsScripts) && runsScript(args):
 		return permissions.BuildTest
 	}
 	return riskWith(n, args)
+}
+
+// processors is how lines of commands write how many processors there are.
+const processors = "$(nproc)"
+
+// runsScript reports whether the first word that is no option is a script that builds or tests by custom, and nothing
+// but the wish to hear less stands before it.
+func runsScript(args []shellparse.Word) bool {
+	for len(args) > 0 && (args[0].Value == "-s" || args[0].Value == "--silent") {
+		args = args[1:]
+	}
+	return len(args) > 0 && args[0].Known && isScript(args[0].Value)
 }
 
 // riskWith returns the risk of a command with these words behind its name.
@@ -192,7 +204,7 @@ func riskWith(n *programs.Command, args []shellparse.Word) permissions.Risk {
 func onlyTargets(runner *programs.Command, args []shellparse.Word) bool {
 	tasks := runner.Has(programs.RunsTasks)
 	for i, a := range args {
-		if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && (a.Known || strings.Trim(a.Value, `"`) == "$(nproc)") {
+		if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && (a.Known || strings.Trim(a.Value, `"`) == processors) {
 			continue
 		}
 		switch {
@@ -258,6 +270,9 @@ func mayBeAnything(w shellparse.Word) bool {
 		return false
 	}
 	source := strings.TrimLeft(w.Value, `"'`)
+	if source == "-j"+processors {
+		return false
+	}
 	return source == "" || strings.IndexByte("$`*?[{~\\-<(", source[0]) >= 0
 }
 
