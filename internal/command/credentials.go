@@ -27,6 +27,7 @@ func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
   worker    lets a callgate process join the hub
   tools     brings tools into sessions
   prompt    reports what the user said to the model
+  hook      lets hooks of hosts ask about calls
 
 A person can have a credential of their own, such as approve@alice.`,
 		Example: `  callgate credentials rotate mcp

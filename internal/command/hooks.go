@@ -45,7 +45,7 @@ func newHooksCommand(s *config.Settings) *cobra.Command {
 		Use:   "hooks",
 		Short: "List, switch and test your hooks",
 		Long: `Hooks run programs, write log lines or call webhooks around a call. Configure them under "hooks" in callgate.yaml
-(docs/hooks.md). A hook that you switch here is switched in every callgate of the worker, at once and after restarts.`,
+(docs/hooks.md). Turning a hook on or off here affects every callgate of the worker, at once and after restarts.`,
 		Example: `  callgate hooks list
   callgate hooks test notify
   callgate hooks disable notify`,

@@ -49,7 +49,7 @@ an oauth.grant that needs no person, no browser opens: login tests whether callg
 			if until.IsZero() {
 				_, err = fmt.Fprintf(out, "signed in to %s\n", server.Name)
 			} else {
-				_, err = fmt.Fprintf(out, "signed in to %s, first until %s\n", server.Name, until.Local().Format(time.DateTime))
+				_, err = fmt.Fprintf(out, "signed in to %s until %s; callgate renews it\n", server.Name, until.Local().Format(time.DateTime))
 			}
 			return err
 		},
@@ -63,7 +63,7 @@ func showSignIn(out io.Writer, address string, browser bool) error {
 	if browser {
 		err := app.OpenBrowser(address)
 		if err == nil {
-			_, err = fmt.Fprintln(out, "sign in with the page that your browser shows now")
+			_, err = fmt.Fprintln(out, "sign in on the page in your browser")
 			return err
 		}
 	}

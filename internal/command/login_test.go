@@ -230,7 +230,7 @@ func TestLogin(t *testing.T) {
 	}
 
 	out, err := run(browse(t), "login", "g", "--print")
-	if err != nil || !strings.Contains(out, "signed in to g, first until") {
+	if err != nil || !strings.Contains(out, "signed in to g until") {
 		t.Fatalf("%s, %v", out, err)
 	}
 	info, err := os.Stat(file)

@@ -24,8 +24,8 @@ func newPasskeysCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "passkeys",
 		Short: "Manage the passkeys that prove a person is there",
-		Long: `If you set approvers.presence, a yes needs a passkey: a security key, a phone, or this machine's fingerprint reader. Then
-a stolen credential is not enough to approve.
+		Long: `With approvers.presence, a yes to a risky call (high), or every yes (always), needs a passkey: a security key, a phone, or
+this machine's fingerprint reader. Then a stolen credential is not enough to approve.
 
 Register two or more. If you lose one, remove it. If you lose all, run "callgate passkeys add" again.`,
 		Example: `  callgate passkeys add

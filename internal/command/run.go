@@ -76,7 +76,7 @@ the server's own tool names; rules see {name}_{tool}. Wrap uses callgate.yaml bu
 	flags.BoolVar(&one.InheritEnv, "inherit-env", false, "give the server callgate's whole environment")
 	flags.StringVar(&one.Cwd, "cwd", "", "`folder` that the server runs in")
 	flags.StringSliceVar(&one.Grants, "grant", nil, "socket to leave reachable behind the guard: dbus, docker, gpg-agent, ssh-agent, terminal; repeatable")
-	flags.StringVar(&one.Sandbox, "sandbox", "", "what the server can reach beyond what the rules open: off, workspace or strict (default off)")
+	flags.StringVar(&one.Sandbox, "sandbox", "", "limit what the server can reach: off, workspace (its folder, and what rules open) or strict (less) (default off)")
 	flags.StringSliceVar(&one.Read, "read", nil, "`path` that the sandbox can read in addition; repeatable")
 	flags.StringSliceVar(&one.Write, "write", nil, "`path` that the sandbox can change in addition; repeatable")
 	flags.StringVar(&one.Network, "network", "", "network of the sandbox: none, proxy or open (default proxy for workspace, none for strict)")

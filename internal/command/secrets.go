@@ -53,7 +53,7 @@ secret:NAME@HOST and a sandbox it gets only a placeholder, and callgate's proxy 
 	set.Flags().BoolVar(&inKeyring, "keyring", false, "keep it in the system's keyring")
 	cmd.AddCommand(set,
 		&cobra.Command{
-			Use: "list", Short: "List the secrets in files", Args: config.NoArgs,
+			Use: "list", Short: "List the names of secrets in files, not in the keyring", Args: config.NoArgs,
 			RunE: with(func(cmd *cobra.Command, v *vault.Vault, _ []string) error {
 				names, err := v.List()
 				for _, name := range names {

@@ -19,8 +19,8 @@ func newServersCommand(s *config.Settings) *cobra.Command {
 		Use:   "servers",
 		Short: "Lock the versions of servers, and show what changed",
 		Long: `callgate.lock, beside the configuration, says what each server may be: its command, the versions and integrity of its
-packages, the digest of its program, the names of its variables, and its tools. Once it exists, a server that is
-something else does not start until you accept it.`,
+packages, the digest of its program, the names of its variables, and its tools. Once it exists, a server that
+differs does not start until you accept the change.`,
 		Example: `  callgate servers lock
   callgate servers verify
   callgate servers update github`,

@@ -44,17 +44,17 @@ type clusterConfig struct {
 // clusterSettings are those of callgate serve, and of the commands about a cluster.
 var clusterSettings = []setting{
 	{"cluster.url", "cluster", "share rules, approvals and sessions over NATS: embedded, or the `URL` of yours, as nats://host:4222", ""},
-	{"cluster.name", "cluster-name", "`name` of this replica, which no other has (default: the machine's)", ""},
+	{"cluster.name", "cluster-name", "unique `name` of this replica (default: the machine's name)", ""},
 	{"cluster.listen", "cluster-listen", "embedded: `address` for the other replicas", "127.0.0.1:7779"},
-	{"cluster.peers", "cluster-peer", "embedded: `address` of a replica, this one's too; repeatable", []string{}},
+	{"cluster.peers", "cluster-peer", "embedded: `address` of each replica, including this one; repeatable", []string{}},
 	{"cluster.key", "cluster-key", "`file` with the secret that all replicas share", ""},
 	{"cluster.creds", "cluster-creds", "`file` with the JWT and seed, or the NKey seed, for your NATS", ""},
-	{"cluster.ca", "cluster-ca", "`file` with the authority of your NATS' certificate", ""},
-	{"cluster.cert", "cluster-cert", "`file` with the certificate that your NATS asks for", ""},
-	{"cluster.certKey", "cluster-cert-key", "`file` with its key", ""},
+	{"cluster.ca", "cluster-ca", "`file` with the CA certificate for your NATS", ""},
+	{"cluster.cert", "cluster-cert", "`file` with the client certificate for your NATS", ""},
+	{"cluster.certKey", "cluster-cert-key", "`file` with the client certificate's key", ""},
 	{"cluster.lease", "cluster-lease", "how long a replica may go on without hearing from the cluster", cluster.DefaultLease},
 	{"cluster.trailAge", "cluster-trail-age", "how long the cluster keeps records of the audit trail that the replica itself has; 0s keeps all", cluster.DefaultTrailAge},
-	{"cluster.trailBytes", "cluster-trail-bytes", "how many bytes of such records the cluster keeps, whatever their age; 0 is no limit", 0},
+	{"cluster.trailBytes", "cluster-trail-bytes", "how many bytes of records that a replica also has the cluster keeps, whatever their age; 0 is no limit", 0},
 }
 
 // On reports whether this callgate is to be a replica.

@@ -13,8 +13,8 @@ import (
 // policySettings are those of subcommands that judge calls.
 var policySettings = []setting{
 	{"agent", "agent", "`name` of the profile that sessions run under: explore, general, or a file in {dataDir}/agents", ""},
-	{"auditAnchor", "audit-anchor", "also write heads of the audit trail to syslog, or to a `file` out of reach; empty: nowhere", ""},
-	{"mode", "mode", "what to do with calls that would ask: ask, auto-approve, auto-deny or no-prompt", "ask"},
+	{"auditAnchor", "audit-anchor", "also write heads of the audit trail to syslog, or to a `file` that your user cannot rewrite; empty: nowhere", ""},
+	{"mode", "mode", "what to do with calls that would ask: ask, auto-approve or no-prompt (deny); auto-deny denies every call", "ask"},
 	{"autonomy", "autonomy", "`level` of every new session: FULL_AUTO, SUPERVISED, GUIDED, CAUTIOUS, MANUAL, always-ask, ask-on-write, ask-on-external, allow-safe-readonly; empty: rules alone decide", ""},
 	{"escalation", "escalation", "calls that gain privileges (sudo): reject, or ask a person", "reject"},
 	{"timeout", "timeout", "how long an approval waits for a person", 120 * time.Second},
@@ -25,7 +25,7 @@ var policySettings = []setting{
 	{"terminal", "terminal", "open, or allowlist: shells run only single plain commands from a short list", "open"},
 	{"allowTerminalWrite", "allow-terminal-write", "with terminal allowlist: ask about build tools and interpreters instead of denying them", false},
 	{"tools.expose", "expose-tools", "all: hosts see every tool; search: pinned tools, and two tools to find and call the others", "all"},
-	{"gate", "gate", "on, or off to run every call that does not touch callgate itself (for throw-away sandboxes only)", "on"},
+	{"gate", "gate", "on, or off to run every call, except ones that touch callgate or that a freeze, hook or limit refuses (for throw-away sandboxes only)", "on"},
 	{"policy.cedar", "cedar", "`file` of Cedar policies that can deny and ask beside the rules; repeatable", []string{}},
 	{"policy.rego", "rego", "`file` of OPA's policies that can deny and ask beside the rules; repeatable; needs a build with OPA", []string{}},
 	{"policy.authzen", "authzen", "base `address` of an AuthZEN decision point that can deny and ask beside the rules; empty: none", ""},

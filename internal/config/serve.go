@@ -47,7 +47,7 @@ type tokenConfig struct {
 var serveSettings = []setting{
 	{"mcpListen", "mcp-listen", "`address` for hosts; port 0 picks one", endpoint.DefaultAddress},
 	{"auth", "auth", "who may connect: token (Bearer, from {dataDir}/credentials), oauth, or none (this machine only)", "token"},
-	{"mcpHosts", "mcp-host", "further `name` for hosts, of a balancer name:port; repeatable", []string{}},
+	{"mcpHosts", "mcp-host", "another `name` that hosts use for this machine; behind a load balancer, name:port; repeatable", []string{}},
 	{"mcpOrigins", "mcp-origin", "`origin` of a web page that may connect, as https://example.com; repeatable", []string{}},
 	{"oauth.issuer", "oauth-issuer", "`URL` of the authorization server", ""},
 	{"oauth.audience", "oauth-audience", "`URL` of this callgate, which tokens must name as audience", ""},

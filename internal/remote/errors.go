@@ -23,7 +23,7 @@ func (e *AuthError) Error() string {
 	if e.Err != nil {
 		return e.Err.Error()
 	}
-	return "it wants to know who calls (HTTP 401)"
+	return "it requires a login (HTTP 401)"
 }
 
 func (e *AuthError) Unwrap() error { return e.Err }

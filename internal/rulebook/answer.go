@@ -78,7 +78,7 @@ func (a *Answer) Print(w io.Writer) error {
 		fmt.Fprintf(&b, "  %s\n", tools.Visible(a.Summary))
 	}
 	if a.Category != "" {
-		fmt.Fprintf(&b, "  Category %s, for autonomy presets.\n", a.Category)
+		fmt.Fprintf(&b, "  Category %s, for levels in lower case.\n", a.Category)
 	}
 	if a.Reason != "" {
 		fmt.Fprintf(&b, "  %s\n", tools.Visible(a.Reason))

@@ -27,7 +27,7 @@ func NewFreezeCommand(dataDir func() (string, error)) *cobra.Command {
 		Use:   "freeze",
 		Short: "Refuse every call that does more than read",
 		Long: `Freeze stops every call that does more than read, in all sessions or in one, whatever rules, levels and grants say,
-and with the gate off. A waiting call is refused even after a yes. The model is told why.
+even with the gate off. A waiting call is refused even after a yes. The model is told why.
 
 A freeze holds from the next call of every process, also after a restart, until its time is over or you run
 "callgate unfreeze". You need the credential of a person who may approve.`,

@@ -17,7 +17,7 @@ func newBackupCommand(s *config.Settings) *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Write rules, freezes, credentials and pending approvals to a file",
 		Long: `Backup writes the shared data of all replicas to a file and seals it with the cluster's key. Keep that key elsewhere. The
-file has no decisions that a call has yet to claim, and no audit trail, because every replica has that on its disk.`,
+file leaves out decisions that no call has claimed yet, and the audit trail, which every replica has on its disk.`,
 		Example: `  callgate cluster backup gate.backup`,
 		Args:    config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,8 +50,8 @@ func newRestoreCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Put back what backup wrote",
-		Long: `Restore adds what the cluster lacks from the file. With --replace, the rules, freezes and credentials in the file win, and
-a bucket that was deleted, rolled back or has other settings than callgate gives it is created again. Hosts have to
+		Long: `Restore adds from the file what the cluster lacks. With --replace, the rules, freezes and credentials in the file win, and
+a bucket that was deleted or rolled back, or has the wrong settings, is created again. Hosts have to
 repeat the calls of restored approvals.`,
 		Example: `  callgate cluster restore gate.backup
   callgate cluster restore --replace gate.backup`,

@@ -13,8 +13,8 @@ import (
 func newRenewCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "renew",
-		Short: "Make the trail's stream anew, if an older callgate made one that only grows",
-		Long: `Renew replaces the stream of the audit trail if an older callgate made it, because NATS lets nothing leave such a stream.
+		Short: "Replace the trail's stream if an older callgate made one that only grows",
+		Long: `Renew replaces the stream of the audit trail if an older callgate made it, because NATS cannot delete from such a stream.
 The new stream takes all records, which needs as much room on the disk again. Then the old one is deleted. Meanwhile
 replicas keep new records on their own disks. Upgrade every replica first. If renew is cut off, run it again.`,
 		Example: `  callgate cluster renew`,

@@ -45,7 +45,8 @@ func NewConnectCommand(s *config.Settings) *cobra.Command {
 		Long: `Connect finds the hosts on this machine, shows a diff of every file it would change, asks once, and then moves their
 MCP servers behind callgate: the servers go into a file of callgate's own, and the host starts callgate instead.
 Hosts with hooks get "callgate hook", so that their built-in tools (shell, files, web) pass the same gate. The rest
-of a host's file stays as it is. The servers are started once, so that hosts that list tools only once see them.
+of a host's file stays as it is. Connect starts each server once and keeps its
+tools, because some hosts list tools only once.
 
 Recommended: "autonomy: GUIDED" in callgate.yaml. It runs calls that read, that change your own data, or that send to
 a destination you named, and asks about the rest.
@@ -76,7 +77,7 @@ Hosts: ` + strings.Join(install.IDs(), ", ") + `.`,
 	o.declare(cmd)
 	cmd.Flags().StringSliceVar(&o.Servers, "server", nil, "only the server of this `name`; repeatable")
 	cmd.Flags().BoolVar(&o.NoHooks, "no-hooks", false, "gate MCP servers only, not the built-in tools of hosts")
-	cmd.Flags().StringVar(&managed, "managed", "", "write settings for administrators below this `folder` (/: in place), so that nobody can take callgate out of Claude Code, Codex and VS Code")
+	cmd.Flags().StringVar(&managed, "managed", "", "write settings for administrators below this `folder` (/: in place), so that nobody can take callgate out of Claude Code and Codex, or auto-approve all tools in VS Code")
 	cmd.Flags().BoolVar(&watch, "watch", false, "keep running, and report servers that bypass callgate; with --yes, move them behind it")
 	return cmd
 }
