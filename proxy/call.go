@@ -11,6 +11,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
+	"callgate/internal/upstream"
 	"callgate/permissions"
 	"callgate/proxy/internal/limits"
 	"callgate/proxy/internal/raw"
@@ -219,6 +220,10 @@ func (t *toolCall) forward(g *gated, onward bool) {
 	params, asTask := taskCalls{t.host}.asTask(t.p, t.to, forwardParams(t.p, t.to.Tool.Name, arguments))
 	if len(trace) > 0 || tasks.MayRelate(params.of) {
 		params = changed{of: raw.WithTrace(tasks.Related(params.bytes(), t.to.server.nameOf), trace)}
+	}
+	if !t.to.server.up.Lists.Heard(upstream.Tools) { // it began anew while the call waited
+		t.r.waits()
+		t.host.offers.hear(ctx, t.to.server)
 	}
 	if err := t.redefined(); err != nil {
 		forwarded()

@@ -142,17 +142,34 @@ func has(k upstream.Kind) func(*server) bool {
 	}
 }
 
-// tool looks a tool up by the name the host sees. An unknown name may belong to a server that is still starting.
-// callgate waits for it as long as the server may take to start, but only until one server has listed the name. r is
-// the request that names the tool; nil for none.
+// tool looks a tool up by the name the host sees, as the running server defines it: what it was in an earlier run is not
+// what the call gets. An unknown name may belong to a server that is still starting. callgate waits for it as long as the
+// server may take to start, but only until one server has listed the name. r is the request that names the tool; nil for
+// none.
 func (o *offers) tool(ctx context.Context, r *inflight, name string) *entry {
-	if e := o.now.Load().tool(name); e != nil {
+	e := o.now.Load().tool(name)
+	switch {
+	case e == nil:
+		r.waits()
+		o.awaitLists(ctx, upstream.DefaultStartTimeout, func() bool { return o.now.Load().Tools[name] != nil }, upstream.Tools)
+		o.rebuild()
+	case e.server.up.Lists.Heard(upstream.Tools):
 		return e
+	default:
+		r.waits()
+		o.hear(ctx, e.server)
 	}
-	r.waits()
-	o.awaitLists(ctx, upstream.DefaultStartTimeout, func() bool { return o.now.Load().Tools[name] != nil }, upstream.Tools)
-	o.rebuild()
 	return o.now.Load().tool(name)
+}
+
+// hear waits until the running server has told its tools. It starts one that is down. A server that does not start runs
+// no call either.
+func (o *offers) hear(ctx context.Context, s *server) {
+	ctx, cancel := context.WithTimeout(ctx, upstream.DefaultStartTimeout)
+	defer cancel()
+	if _, err := s.up.Lists.Fresh(ctx, upstream.Tools); err != nil {
+		o.h.log.Debug("the tools of the server are those of an earlier run", "server", s.alias, "error", err)
+	}
 }
 
 // prompt is tool for prompts.

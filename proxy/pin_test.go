@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -88,4 +89,36 @@ func TestLockedDefinitions(t *testing.T) {
 		}
 	}
 	h.close()
+}
+
+// A definition that changed while the server did not run is held from the first call on, though the host was given the
+// list of the run before.
+func TestDefinitionThatChangedBetweenRuns(t *testing.T) {
+	w := newWorld(t, allowAll, false, []string{"s"}, script{})
+	pins, err := tools.OpenPins(filepath.Join(t.TempDir(), "pins.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "script.json")
+	w.proxy.o.Pins, w.proxy.o.CacheDir = pins, t.TempDir()
+	w.proxy.o.Servers[0].Upstream.Env[0] = scriptVariable + "=@" + file
+	w.proxy.remake()
+	for _, run := range []struct {
+		description string
+		asks        bool
+	}{{"a", false}, {"a", false}, {"b", true}} {
+		list := fmt.Sprintf(`{"Lists":{"tools/list":"{\"tools\":[{\"name\":\"do\",\"description\":\"%s\"}]}"}}`, run.description)
+		if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h := w.connect().collect()
+		h.greet(helloParams)
+		h.calls("1", "s_do", `{"text":"x"}`)
+		if run.asks {
+			waits.Until(t, "the call waits for a person", func() bool { return len(w.gate.Pending()) == 1 })
+		} else {
+			h.text("1")
+		}
+		h.close()
+	}
 }

@@ -30,6 +30,14 @@ const oneTool = `{ "tools": [ {"name":"do", "x-unknown": 1.0, "inputSchema":{"ty
 func TestMain(m *testing.M) {
 	if text := os.Getenv(scriptVariable); text != "" {
 		var s script
+		if file, found := strings.CutPrefix(text, "@"); found {
+			whole, err := os.ReadFile(file)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(2)
+			}
+			text = string(whole)
+		}
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(2)

@@ -72,6 +72,14 @@ func (l *Lists) Known(k Kind) (list List, known bool) {
 	return List{}, false
 }
 
+// Heard reports whether the running server has told the list, or that it cannot. Until then, Known is from an earlier run.
+func (l *Lists) Heard(k Kind) bool {
+	in := l.running()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return in != nil && l.of[k].by == in
+}
+
 // Fresh returns the list as the running server tells it. It starts a server that is down, waits for a
 // fetch that runs, and fetches again when the last one failed.
 func (l *Lists) Fresh(ctx context.Context, k Kind) (List, error) {
