@@ -107,17 +107,22 @@ func Accept(ctx context.Context, w io.Writer, c *config.Config, names []string) 
 }
 
 // List asks every server, all at once.
-func List(ctx context.Context, c *config.Config) (*Found, error) {
+func List(ctx context.Context, c *config.Config) (found *Found, err error) {
 	servers, err := c.ProxyServers()
 	if err != nil {
 		return nil, err
 	}
+	pins, done, err := app.OpenPins(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
 	checker, err := app.NewChecker(c)
 	if err != nil {
 		return nil, err
 	}
 	catalogues := make([][]proxy.Offered, len(servers))
-	found := Found{Tools: []Tool{}, Guard: map[string]string{}, Down: map[string]string{}}
+	found = &Found{Tools: []Tool{}, Guard: map[string]string{}, Down: map[string]string{}}
 	var mu sync.Mutex // of the maps
 	var asking sync.WaitGroup
 	for i, s := range servers {
@@ -135,10 +140,19 @@ func List(ctx context.Context, c *config.Config) (*Found, error) {
 		})
 	}
 	asking.Wait()
-	for _, o := range proxy.Name(slices.Concat(catalogues...)) {
-		found.Tools = append(found.Tools, rowOf(checker, o))
+	offered := slices.Concat(catalogues...)
+	for i, t := range proxy.Name(offered) {
+		row := rowOf(checker, t)
+		_, changed, _, err := pins.Check(offered[i].Identity(), t.Name, t.Hash)
+		if err != nil {
+			return nil, err
+		}
+		if changed && row.Verdict != permissions.Deny.String() {
+			row.Verdict, row.Rule = permissions.Ask.String(), "its definition changed since it was accepted: callgate tools accept "+t.Qualified
+		}
+		found.Tools = append(found.Tools, row)
 	}
-	return &found, nil
+	return found, nil
 }
 
 // whyDown says why a server did not answer, and what helps.
