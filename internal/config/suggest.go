@@ -22,28 +22,15 @@ func meant(text string, names []string) string {
 // Misspelled reports a tool that no rule could be about because a kind or the name of a configured server is
 // misspelled in it. Globs and names of servers that this command does not know pass.
 func Misspelled(c *Config, tool string) error {
-	if strings.ContainsAny(tool, `*?[{(\`) || slices.Contains(tools.Kinds(), tool) {
+	if strings.ContainsAny(tool, `*?[{(\`) {
 		return nil
 	}
 	servers, err := c.ServerNames()
 	if err != nil {
 		return err
 	}
-	for _, s := range servers {
-		if strings.HasPrefix(tool, s+"_") {
-			return nil
-		}
-	}
-	if kind := spelling.Nearest(tool, tools.Kinds()); kind != "" {
-		return fmt.Errorf("unknown tool %q: did you mean %q?", tool, kind)
-	}
-	for i := range tool {
-		if tool[i] != '_' {
-			continue
-		}
-		if s := spelling.Nearest(tool[:i], servers); s != "" {
-			return fmt.Errorf("unknown tool %q: did you mean %q? No configured server is called %q", tool, s+tool[i:], tool[:i])
-		}
+	if meant := spelling.Tool(tool, tools.Kinds(), servers); meant != "" {
+		return fmt.Errorf("unknown tool %q: did you mean %q?", tool, meant)
 	}
 	return nil
 }

@@ -194,7 +194,11 @@ func (x *examination) rules() {
 		x.add(Finding{About: "rules", Text: "every call is denied, because the rules cannot be read: " + err.Error(), Cure: "callgate rules edit"})
 		return
 	}
-	problems, err := lint.Rules(file.Rules, lint.Options{Kinds: x.o.Kinds})
+	options := lint.Options{Kinds: x.o.Kinds}
+	for _, s := range x.o.Servers {
+		options.Servers = append(options.Servers, s.Name)
+	}
+	problems, err := lint.Rules(file.Rules, options)
 	if err != nil {
 		x.add(Finding{About: "rules", Text: err.Error()})
 		return

@@ -1,7 +1,10 @@
 // Package spelling finds the name that somebody meant.
 package spelling
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // longest bounds, in bytes, what is compared: the text may come from a model.
 const longest = 100
@@ -18,6 +21,26 @@ func Nearest(text string, names []string) (best string) {
 		}
 	}
 	return best
+}
+
+// Tool returns the tool that name most likely is a misspelling of: a kind, or {server}_{tool} of one of the servers. It is
+// "" when name looks like none, and for tools of these servers.
+func Tool(name string, kinds, servers []string) string {
+	if slices.Contains(kinds, name) || slices.ContainsFunc(servers, func(s string) bool { return strings.HasPrefix(name, s+"_") }) {
+		return ""
+	}
+	if kind := Nearest(name, kinds); kind != "" {
+		return kind
+	}
+	for i := range name {
+		if name[i] != '_' {
+			continue
+		}
+		if s := Nearest(name[:i], servers); s != "" {
+			return s + name[i:]
+		}
+	}
+	return ""
 }
 
 // distance is how many letters have to be added, removed, replaced or swapped with their neighbour.

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/internal/spelling"
 	"callgate/permissions"
 	"callgate/permissions/internal/pattern"
 )
@@ -30,8 +34,9 @@ type Problem struct {
 
 // Options tell Rules about kinds and tools. What is left out is not looked at.
 type Options struct {
-	Kinds []string // names of all kinds
-	Tools []Tool   // the tools of all servers; nil when they are not known
+	Kinds   []string // names of all kinds
+	Servers []string // names of configured servers
+	Tools   []Tool   // the tools of all servers; nil when they are not known
 }
 
 // Tool is one tool that rules can be about.
@@ -103,6 +108,13 @@ func (l *linter) tool() bool {
 			"Use one of the kinds ("+strings.Join(l.options.Kinds, ", ")+"), or a tool that callgate tools lists.")
 		return false
 	}
+	for _, name := range namesIn(r.Tool) {
+		meant := spelling.Tool(name, l.options.Kinds, l.options.Servers)
+		if meant != "" && !slices.ContainsFunc(l.options.Tools, func(t Tool) bool { return t.Name == name }) {
+			l.add("misspelled", Warning, fmt.Sprintf("%q is neither a kind nor a tool of a configured server: did you mean %q?", name, meant), "Correct the name. callgate tools lists tools.")
+			return false
+		}
+	}
 	if r.Action != permissions.Allow {
 		return true
 	}
@@ -124,6 +136,22 @@ func (l *linter) tool() bool {
 			"Name the tools themselves in a rule after this one, or map them to the kind in callgate.yaml.")
 	}
 	return true
+}
+
+// namesIn returns the names that a rule's tool stands for, {read,write}_file included; nil when it has other patterns.
+func namesIn(tool string) (names []string) {
+	if strings.ContainsAny(tool, `*?[(\$`) {
+		return nil
+	}
+	word, err := syntax.NewParser().Document(strings.NewReader(tool))
+	if err != nil {
+		return nil
+	}
+	syntax.SplitBraces(word)
+	for _, w := range expand.Braces(word) {
+		names = append(names, w.Lit())
+	}
+	return names
 }
 
 // condition looks for calls that the rule's condition is about and that no session can make.

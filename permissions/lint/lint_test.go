@@ -18,6 +18,7 @@ var lintKinds = []string{
 var lintCases = []struct {
 	name, file string
 	tools      []Tool
+	servers    []string
 	want       []string // "check severity line: text"
 }{
 	{name: "nothing to say", file: `{"*": "ask", "read_file": {"*": "allow", "*.env": "deny"}, "shell_exec": {"*": "ask", "git @(status|diff|log) *": "allow"}}`},
@@ -37,6 +38,11 @@ var lintCases = []struct {
 	{name: "a condition about no tool", file: `{"glob": {"a": {"action": "allow", "when": {"after": "tests", "notAfter": "edit_file"}}}}`, want: []string{`condition warning 1: "after" never holds`}},
 	{name: "no such kind", file: `{"bash": "deny"}`, want: []string{`never-matches warning 1: "bash" is neither a kind`}},
 	{name: "no such tool", file: `{"read_files": "deny", "fs_cat": "ask"}`, tools: []Tool{{"fs_cat", "", false}}, want: []string{`never-matches warning 1: "read_files" is neither`}},
+	{name: "a misspelled kind", file: `{"shell_exce": {"rm *": "deny"}}`, want: []string{`misspelled warning 1: did you mean "shell_exec"?`}},
+	{name: "one of several kinds is misspelled", file: `{"{read_file,wirte_file}": {"*.env": "deny"}}`, want: []string{`misspelled warning 1: "write_file"`}},
+	{name: "a misspelled server", file: `{"note_send": "deny"}`, servers: []string{"notes"}, want: []string{`misspelled warning 1: "notes_send"`}},
+	{name: "a tool of a server that is spelled like a kind", file: `{"red_file": "deny", "mail_send": "deny"}`, servers: []string{"red", "notes"}},
+
 	{name: "an argument of a kind", file: `{"read_file": {"path=*.env": "deny"}}`, want: []string{`never-matches warning 1: names the argument "path"`}},
 	{name: "an argument of a tool", file: `{"fs_cat": {"path=*.env": "deny"}}`},
 	{name: "a folder with a slash", file: `{"write_file": {"src/": "allow"}}`, want: []string{"never-matches warning 1: never ends in a slash"}},
@@ -84,7 +90,7 @@ func TestRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			problems, err := Rules(f.Rules, Options{Kinds: lintKinds, Tools: c.tools})
+			problems, err := Rules(f.Rules, Options{Kinds: lintKinds, Tools: c.tools, Servers: c.servers})
 			if err != nil {
 				t.Fatal(err)
 			}

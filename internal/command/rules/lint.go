@@ -46,7 +46,11 @@ then leave without a question.
 			if flows {
 				return lintFlow(cmd, c, asJSON)
 			}
-			options := lint.Options{Kinds: tools.Kinds()}
+			servers, err := c.ServerNames()
+			if err != nil {
+				return err
+			}
+			options := lint.Options{Kinds: tools.Kinds(), Servers: servers}
 			if live {
 				if options.Tools, err = inventory.LintTools(cmd.Context(), c); err != nil {
 					return err
