@@ -444,20 +444,63 @@ func expandVariables(text string) (string, error) {
 	return out, missing
 }
 
-// AliasOf makes a server's name from its command: "filesystem" for npx -y @modelcontextprotocol/server-filesystem.
+// AliasOf makes a server's name from its command: "filesystem" for npx -y @modelcontextprotocol/server-filesystem, "notes"
+// for python3 notes.py and node notes/dist/index.js. Servers that are different programs get different names if their
+// commands allow it, because rules and grants are for names.
 func AliasOf(command string, args []string) string {
 	name := filepath.Base(command)
-	if packages := upstream.Packages(command, args, ""); len(packages) > 0 {
+	packages := upstream.Packages(command, args, "")
+	if len(packages) > 0 {
 		name = packages[0][strings.LastIndexByte(packages[0], '/')+1:]
 	}
+	if upstream.Interprets(name) {
+		name = cmp.Or(scriptName(args), name)
+	}
+	name = withoutAffixes(name)
+	if name = proxy.Sanitize(name); name == "" || name == proxy.OwnName || strings.HasPrefix(name, proxy.OwnName+"_") || proxy.CheckAliases([]string{name}) != nil {
+		return "wrapped"
+	}
+	return name
+}
+
+// withoutAffixes takes away what most names of servers have.
+func withoutAffixes(name string) string {
 	for _, affix := range []string{"mcp-server-", "server-", "mcp-"} {
 		name = strings.TrimPrefix(name, affix)
 	}
 	for _, affix := range []string{"-mcp-server", "-server", "-mcp", ".exe"} {
 		name = strings.TrimSuffix(name, affix)
 	}
-	if name = proxy.Sanitize(name); name == "" || name == proxy.OwnName || strings.HasPrefix(name, proxy.OwnName+"_") || proxy.CheckAliases([]string{name}) != nil {
-		return "wrapped"
-	}
 	return name
+}
+
+// Extensions of scripts, and names of files and folders that say nothing of the server in them.
+var (
+	scriptExtensions = []string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".php", ".pl", ".sh", ".jar"}
+	commonNames      = []string{"app", "cli", "index", "main", "--main--", "mcp", "mod", "run", "server", "start", "src", "dist", "build", "bin", "lib", "out"}
+)
+
+// scriptName is the name of the script or module that an interpreter gets, or of the nearest folder that says more; "" if
+// there is none.
+func scriptName(args []string) string {
+	for i, arg := range args {
+		module := i > 0 && args[i-1] == "-m"
+		if !module && !slices.Contains(scriptExtensions, filepath.Ext(arg)) {
+			continue
+		}
+		place, err := filepath.Abs(arg)
+		if err != nil {
+			return ""
+		}
+		if !module {
+			place = strings.TrimSuffix(place, filepath.Ext(place))
+		}
+		for ; filepath.Dir(place) != place; place = filepath.Dir(place) {
+			name := withoutAffixes(strings.ReplaceAll(filepath.Base(place), "_", "-"))
+			if !slices.Contains(commonNames, name) {
+				return name
+			}
+		}
+	}
+	return ""
 }
