@@ -148,7 +148,10 @@ func namesIn(tool string) (names []string) {
 		return nil
 	}
 	syntax.SplitBraces(word)
-	for _, w := range expand.Braces(word) {
+	for w, err := range expand.BracesSeq(nil, word) {
+		if err != nil {
+			return nil
+		}
 		names = append(names, w.Lit())
 	}
 	return names
