@@ -116,13 +116,8 @@ func (r *replica) watch(g *gate.Gate) {
 	r.gate = g
 	r.cluster.Document(documentRules).Watch(r.rulesChanged)
 	r.cluster.Approvals().Serve(r.gate)
-	r.cluster.ShareTrail(audit.Dir(r.config.DataDir), r.exported, func(err error) {
-		if err != nil {
-			r.problems.set("the cluster's audit trail", "records are on this machine alone until the cluster takes them: "+err.Error())
-		} else {
-			r.problems.set("the cluster's audit trail")
-		}
-	})
+	r.cluster.ShareTrail(audit.Dir(r.config.DataDir), r.exported,
+		r.problems.of("the cluster's audit trail", "records are on this machine alone until the cluster takes them: "))
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -134,14 +129,8 @@ func (r *replica) watch(g *gate.Gate) {
 
 // shareLogins shares the logins at servers with all replicas.
 func (r *replica) shareLogins() {
-	const what = "the cluster's logins"
-	logins := r.cluster.ShareLogins(r.config.Files().Logins(), func(err error) {
-		if err != nil {
-			r.problems.set(what, "logins at servers cannot be shared with the other replicas: "+err.Error())
-		} else {
-			r.problems.set(what)
-		}
-	})
+	logins := r.cluster.ShareLogins(r.config.Files().Logins(),
+		r.problems.of("the cluster's logins", "logins at servers cannot be shared with the other replicas: "))
 	for _, account := range r.config.Accounts {
 		account.Share(logins)
 	}
@@ -191,12 +180,9 @@ func (r readText) Text() ([]byte, uint64, error) {
 func (r *replica) watchFreshness(ctx context.Context) {
 	ticker := time.NewTicker(time.Second / 4)
 	defer ticker.Stop()
+	silent := r.problems.of("the cluster", "nothing runs until this callgate hears from its cluster again: ")
 	for {
-		if err := r.cluster.Fresh(); err != nil {
-			r.problems.set("the cluster", "nothing runs until this callgate hears from its cluster again: "+err.Error())
-		} else {
-			r.problems.set("the cluster")
-		}
+		silent(r.cluster.Fresh())
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():

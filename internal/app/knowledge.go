@@ -16,14 +16,8 @@ func (r *replica) shareKnowledge(dir string, o rag.Options) error {
 	if err != nil {
 		return err
 	}
-	const what = "the cluster's knowledge base"
-	stop := cluster.ShareKnowledge(r.cluster, notes{kb}, dir+".shared.json", func(err error) {
-		if err != nil {
-			r.problems.set(what, "documents cannot be shared with the other replicas: "+err.Error())
-		} else {
-			r.problems.set(what)
-		}
-	})
+	stop := cluster.ShareKnowledge(r.cluster, notes{kb}, dir+".shared.json",
+		r.problems.of("the cluster's knowledge base", "documents cannot be shared with the other replicas: "))
 	r.onClose(func() error { stop(); return kb.Close() })
 	return nil
 }

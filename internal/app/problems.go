@@ -40,6 +40,17 @@ func (p *problems) set(what string, texts ...string) {
 	}
 }
 
+// of returns what hears of faults in one thing, as text and the fault's own; nil means that it is well.
+func (p *problems) of(what, text string) func(error) {
+	return func(err error) {
+		if err == nil {
+			p.set(what)
+			return
+		}
+		p.set(what, text+err.Error())
+	}
+}
+
 // list returns all problems.
 func (p *problems) list() (all []string) {
 	p.mu.Lock()

@@ -251,13 +251,7 @@ func exposed(c *config.Config) *proxy.Expose {
 
 // openAudit opens the trail, and the place where its heads are kept.
 func (s *Sidecar) openAudit() (*audit.Log, error) {
-	options := audit.Options{Trouble: func(err error) {
-		if err == nil {
-			s.problems.set("the audit log's room")
-		} else {
-			s.problems.set("the audit log's room", "the audit log cannot be written, so no call runs until there is room: "+err.Error())
-		}
-	}}
+	options := audit.Options{Trouble: s.problems.of("the audit log's room", "the audit log cannot be written, so no call runs until there is room: ")}
 	kept, err := anchor.Open(s.config.AuditAnchor, audit.Dir(s.config.DataDir), s.log)
 	if err != nil {
 		return nil, err
