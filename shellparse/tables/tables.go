@@ -206,10 +206,13 @@ func (t *Tables) EnvLoadsOwn(name, source string) bool {
 			continue
 		}
 		for _, here := range []string{"./", "$PWD", "${PWD}", "$(pwd)"} {
-			if rest, found := strings.CutPrefix(folder, here); found {
-				folder = strings.TrimPrefix(rest, "/")
+			if rest, found := strings.CutPrefix(folder+"/", strings.TrimSuffix(here, "/")+"/"); found {
+				folder = rest
 				break
 			}
+		}
+		if folder == "/" {
+			return false
 		}
 		if folder = strings.TrimSuffix(folder, "/"); folder != "" && !slices.Contains(strings.Fields(row.Loads), folder) {
 			return false
@@ -278,38 +281,36 @@ func anyCase(upper string) bool {
 }
 
 // addresses puts before what stands for a host what the standard has there: programs also take http:/x and \\x.
-var addresses = strings.NewReplacer(`\`, "/", "http:", "http:/", "https:", "https:/", "HTTP:", "http:/", "HTTPS:", "https:/")
+var addresses = strings.NewReplacer(`\`, "/", "http:", "http:/", "https:", "https:/", "HTTP:", "http:/", "HTTPS:", "https:/", "@//", "://")
 
 // remote reports whether a value holds the address of another machine.
 func remote(value string) bool {
 	if strings.Contains(value, "://") && strings.Contains(value, `\`) {
 		return true // programs differ about where the host ends
 	}
+	for _, p := range localAddresses {
+		if file, found := strings.CutPrefix(value, p); found {
+			return strings.HasPrefix(file, "/") || strings.ContainsAny(file, "~?&") || strings.Contains(file, "..")
+		}
+	}
+	if strings.Contains(value, ":/") && slices.ContainsFunc(otherHosts, func(p string) bool { return strings.Contains(strings.ToLower(value), p) }) {
+		return true
+	}
 	value = addresses.Replace(value)
 	if strings.HasPrefix(value, "//") {
 		value = ":" + value
 	}
 	for {
-		before, rest, found := strings.Cut(value, ":/")
+		_, rest, found := strings.Cut(value, ":/")
 		if !found {
 			return false
 		}
 		value = strings.TrimLeft(rest, "/")
-		if strings.HasPrefix(rest, "//") && hostless(before) {
-			continue // scheme:///file of this machine
-		}
 		authority, _, _ := strings.Cut(value, "/")
 		if !loopback(authority[strings.LastIndexByte(authority, '@')+1:]) {
 			return true
 		}
 	}
-}
-
-// hostless reports whether an address whose scheme this text ends with names a file of this machine when it has three
-// slashes. Browsers take http:///x for http://x, and so with those that end in the same letter, and with WebSockets.
-func hostless(scheme string) bool {
-	scheme = strings.TrimRight(strings.ToLower(scheme), "s")
-	return !strings.HasSuffix(scheme, "p") && !strings.HasSuffix(scheme, "w")
 }
 
 // loopback reports whether a host is this machine, or one that its own network names: nobody else can have it.

@@ -65,8 +65,7 @@ func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 		return h.Has && (!v.Known || v.Text == "-" || fetched || leadsOut(a, c, v))
 	case 'v':
 		name, value, _ := strings.Cut(v.Text, "=")
-		found := strings.HasSuffix(name, "_DIR") || strings.HasSuffix(name, "_ROOT") // where code is looked for
-		return a.Words.EnvEffect(name, v) != "" || !v.Known || found && leadsOut(a, c, word.Lit(value))
+		return a.Words.EnvEffect(name, v) != "" || !v.Known || strings.Contains(value, "://") || leadsOut(a, c, word.Lit(value))
 	case 'g':
 		return !v.Known || v.Text != ".git" && v.Text != "."
 	}

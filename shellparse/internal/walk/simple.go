@@ -96,7 +96,8 @@ func ExportEffect(a *Walker, name string, v word.Word, sc *word.Scope) string {
 
 // loadsOwn reports whether a variable has nothing but code of the project loaded.
 func (a *Walker) loadsOwn(as *syntax.Assign, sc *word.Scope) bool {
-	return as.Value != nil && !as.Append && !a.Outside(sc.Dirs) && !a.Shell.Assigned["PWD"] && !a.Shell.Defines("pwd") &&
+	moved := sc.Lost || a.Outside(sc.Dirs) || a.Shell.Assigned["PWD"] || a.Shell.Defines("pwd") || a.Shell.Once[word.Anything] > 0
+	return as.Value != nil && !as.Append && !moved &&
 		a.Words.Tables.EnvLoadsOwn(as.Name.Value, sc.Text(as.Value))
 }
 
@@ -148,8 +149,9 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		a.Writes(c, v)
 		effect = ""
 	}
+	own := effect != "" && prefix && a.loadsOwn(as, sc)
 	if v.Known && v.Text != "" {
-		if effect != "" && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Words.Tables.SystemTool(v.Text)) {
+		if effect != "" && !own && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Words.Tables.SystemTool(v.Text)) {
 			a.DeniesOf(v.Text, sc)
 		}
 		if !prefix {
@@ -160,7 +162,7 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		c.Sc.Env = append(c.Sc.Env, script.Assignment{Name: name, Value: script.Word{Value: v.Text, Known: v.Known}})
 		if effect != "" {
 			e := script.Effect{Text: effect}
-			if a.loadsOwn(as, sc) {
+			if own {
 				e.Named = findings.OfProject
 			}
 			c.Sc.Effects = append(c.Sc.Effects, e)

@@ -1,6 +1,7 @@
 package word
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,6 +25,7 @@ type decoder struct {
 	files   bool
 	many    bool
 	resplit bool // the current field has a value that the shell splits
+	loose   bool // the current field has a part that can become several words of any kind
 	pipe    bool
 	tracked bool     // the current field is the value of a variable that holds a file which git tracks
 	globs   [][]byte // what an unknown field matches, none when it can be anything
@@ -51,9 +53,8 @@ func (d *decoder) vague(class partClass) {
 			d.head = "n"
 		}
 	}
-	if class == partMany || class == partGlob {
-		d.many = true
-	}
+	d.many = d.many || class == partMany || class == partGlob
+	d.loose = d.loose || class == partMany
 }
 
 type partClass uint8
@@ -70,7 +71,7 @@ func (d *decoder) one(src string) Word {
 	if !d.unknown && utf8.Valid(d.buf) {
 		return Lit(string(d.buf))
 	}
-	w := Word{Text: src, Head: d.head, Files: d.files, Many: d.many, split: d.resplit, pipe: d.pipe, tracked: d.tracked}
+	w := Word{Text: src, Head: d.head, Files: d.files, Many: d.many, split: d.resplit, loose: d.loose, pipe: d.pipe, tracked: d.tracked}
 	for _, g := range d.globs {
 		if !utf8.Valid(g) {
 			w.Globs = nil
@@ -83,7 +84,7 @@ func (d *decoder) one(src string) Word {
 
 func (d *decoder) fields(argv []Word, src string) []Word {
 	if len(d.done) > 0 && d.unknown {
-		return append(argv, Word{Text: src, Head: d.done[0].Text, Many: true})
+		return append(argv, Word{Text: src, Head: d.done[0].Text, Many: true, loose: true})
 	}
 	argv = append(argv, d.done...)
 	if d.some {
@@ -340,6 +341,7 @@ func (d *decoder) variable(v Word, quoted bool) {
 			d.head = "n"
 		}
 		d.resplit = d.resplit || v.split || !quoted && d.globbing
+		d.loose = d.loose || !quoted && d.splitting && v.Head == "" && d.splits(v.Globs)
 	case quoted || !d.globbing:
 		d.lit(v.Text)
 	case d.a.Dialect == script.Zsh || d.a.Shell.Assigned["IFS"] || !Plain(v.Text) && strings.ContainsAny(v.Text, " \t\n\\{~"):
@@ -351,6 +353,11 @@ func (d *decoder) variable(v Word, quoted bool) {
 	default:
 		d.splitValue(v.Text)
 	}
+}
+
+// splits reports whether the shell can split what one of the patterns matches.
+func (d *decoder) splits(globs []string) bool {
+	return len(globs) == 0 || d.a.Shell.Assigned["IFS"] || slices.ContainsFunc(globs, func(g string) bool { return strings.ContainsAny(g, " \t\n*?[\\") })
 }
 
 // splitValue adds an unquoted known value, split at blanks.

@@ -119,18 +119,20 @@ type Word struct {
 	// anything.
 	Globs   []string
 	split   bool // the shell splits and globs what the patterns match
+	loose   bool // the shell may split it into words that begin with anything
 	tracked bool // it is one of the files that git tracks below the directory
 	pipe    bool // the word is a process substitution
 	// dashless says that the value begins with no dash, though a part of it may, once the shell has split it.
 	dashless bool
 }
 
-// Safe says that the word cannot begin with a dash, so that no program takes it for an option.
+// Safe says that neither the word nor what the shell splits it into can begin with a dash, so that no program takes it for
+// an option.
 func (w *Word) Safe() bool {
 	if w.Known {
 		return !strings.HasPrefix(w.Text, "-") || w.Text == "-"
 	}
-	return w.Head != "" && w.Head[0] != '-'
+	return w.Head != "" && w.Head[0] != '-' && !w.loose
 }
 
 // undashed says that the patterns of a word that is not split begin with something else than a dash.
