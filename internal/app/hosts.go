@@ -24,8 +24,8 @@ func hostsHere(dataDir string) func() []wire.HostState {
 		if time.Since(at) < hostsFresh {
 			return list
 		}
-		o := doctor.Options{DataDir: dataDir}
-		connect := Connect{DataDir: dataDir, Scopes: []string{"user", "local", "plugin"}}
+		o := doctor.Options{DataDir: dataDir, Location: map[string]string{"--data-dir": dataDir}}
+		connect := Connect{DataDir: dataDir, AsConnected: true, Scopes: []string{"user", "local", "plugin"}}
 		if o.Machine, o.PlanErr = install.ThisMachine(""); o.PlanErr == nil {
 			o.Plan, o.PlanErr = connect.Plan(nil)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,7 +79,7 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 		o.ConfigErr = err
 		c = &config.Config{Worker: "default"}
 		if c.DataDir, _ = s.Common.GetString("data-dir"); c.DataDir == "" {
-			c.DataDir = filepath.Join(xdg.DataHome, "callgate")
+			c.DataDir = config.DefaultDataDir()
 		}
 	} else if o.Config = c.File; c.Listen != "" {
 		o.Listen = c.Listen
@@ -98,11 +99,17 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	if o.Machine, err = install.ThisMachine(here); err != nil {
 		return nil, err
 	}
-	connect := app.Connect{DataDir: c.DataDir, Scopes: app.Scopes, Project: here}
+	location, err := s.Location()
+	if err != nil {
+		return nil, err
+	}
+	connect := app.Connect{DataDir: c.DataDir, Location: location, Scopes: app.Scopes, Project: here}
+	o.Chosen, o.Location = s.Chosen(), locationOf(c, location)
 	o.Plan, o.PlanErr = connect.Plan(nil)
 	o.Try = func(ctx context.Context, d *hosthooks.Dialect, path, folder string) (string, error) {
 		event, body := d.Try(path, folder)
-		reply, err := askGate(ctx, s, door.Order{Host: d.ID, Event: event}, body)
+		at := optionsOf(location)
+		reply, err := askGate(ctx, s, door.Order{Host: d.ID, Event: event, Config: at["--config"], Worker: at["--worker"]}, body)
 		if reply.Exit == 0 {
 			return "", err
 		}
@@ -110,7 +117,7 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	}
 	o.Enter = app.Enter
 	o.Connect = func(host string) error {
-		connect := app.Connect{DataDir: c.DataDir, Scopes: []string{"user"}, Project: here, OnlyHooks: true}
+		connect := app.Connect{DataDir: c.DataDir, Location: location, Scopes: []string{"user"}, Project: here, OnlyHooks: true}
 		plan, err := connect.Plan([]string{host})
 		if err == nil {
 			_, err = plan.Apply()
@@ -126,6 +133,24 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	}
 	o.Start = func() error { return app.LaunchHub(ctx, c.DataDir, o.Config) }
 	return doctor.Look(ctx, o), nil
+}
+
+// optionsOf returns options of the form --NAME=VALUE by name.
+func optionsOf(options []string) map[string]string {
+	byName := map[string]string{}
+	for _, option := range options {
+		name, value, _ := strings.Cut(option, "=")
+		byName[name] = value
+	}
+	return byName
+}
+
+// locationOf returns the data directory, configuration file and worker of a configuration, by option. given are the
+// options that chose them.
+func locationOf(c *config.Config, given []string) map[string]string {
+	location := map[string]string{"--data-dir": c.DataDir, "--config": config.DefaultFile(), "--worker": c.Worker}
+	maps.Copy(location, optionsOf(given))
+	return location
 }
 
 // checkpointDamage reads all snapshots.

@@ -90,8 +90,12 @@ func askGate(ctx context.Context, s *config.Settings, o door.Order, body []byte)
 	if o.DataDir, err = s.DataDir(); err != nil {
 		return door.Reply{}, err
 	}
-	o.Config, _ = s.Common.GetString("config") // they are declared
-	o.Worker, _ = s.Common.GetString("worker")
+	if o.Config == "" {
+		o.Config, _ = s.Common.GetString("config") // they are declared
+	}
+	if o.Worker == "" {
+		o.Worker, _ = s.Common.GetString("worker")
+	}
 	return hosthooks.Ask(ctx, o, body)
 }
 

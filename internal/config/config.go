@@ -115,7 +115,7 @@ type setting struct {
 // commonSettings are the keys that every subcommand takes, in the order of the help. The variable of dataDir is
 // CALLGATE_DATA_DIR.
 var commonSettings = []setting{
-	{"dataDir", "data-dir", "`folder` for rules, credentials, the audit trail and caches (default " + filepath.Join(xdg.DataHome, "callgate") + ")", ""},
+	{"dataDir", "data-dir", "`folder` for rules, credentials, the audit trail and caches (default " + DefaultDataDir() + ")", ""},
 	{"worker", "worker", "`name` of the worker whose rules apply", "default"},
 	{"logLevel", "log-level", "debug, info, warn or error", "info"},
 	{"logFile", "log-file", "`file` for the log, in addition to standard error", ""},
@@ -142,7 +142,7 @@ type Settings struct {
 // NewSettings declares the flags: those of every subcommand in common, the others in a set of their own.
 func NewSettings(common *pflag.FlagSet) *Settings {
 	s := &Settings{Common: common, viper: viper.New()}
-	common.String("config", "", "configuration `file` (default "+filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")+")")
+	common.String("config", "", "configuration `file` (default "+DefaultFile()+")")
 	s.declare(common, commonSettings)
 	s.Policy = s.flags("policy", policySettings)
 	s.Search = s.flags("search", searchSettings)
@@ -297,7 +297,7 @@ func (s *Settings) readFile(c *Config) error {
 		named = path != ""
 	}
 	if !named {
-		path = filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")
+		path = DefaultFile()
 	}
 	s.viper.SetConfigFile(path)
 	if filepath.Ext(path) == "" {
@@ -321,7 +321,7 @@ func invalid(key string, err error) error { return fmt.Errorf("%s: %w", key, err
 // place makes paths of the files of callgate absolute.
 func (c *Config) place() (err error) {
 	if c.DataDir == "" {
-		c.DataDir = filepath.Join(xdg.DataHome, "callgate")
+		c.DataDir = DefaultDataDir()
 	}
 	if c.DataDir, err = filepath.Abs(ExpandHome(c.DataDir)); err != nil {
 		return invalid("dataDir", err)

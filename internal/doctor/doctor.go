@@ -63,18 +63,22 @@ type Options struct {
 	Config    string // the configuration file, "" for none
 	ConfigErr error  // why it cannot be read
 	Listen    string // where the page is to be found
+	Chosen    string // what each callgate command needs at its end to be about the same callgate, with a space before it
 	Rules     string // the worker's rules file
 	Home      string
 	Kinds     []string
 	Plan      *install.Plan // what connect would change
 	PlanErr   error
 	Machine   install.Machine
-	Target    client.Target
-	Guard     string // what keeps a server that starts now from callgate
-	Servers   []Server
-	Hooks     []Hook
-	HooksErr  error // why it cannot be told what they match
-	Presence  presence.Class
+	// Location has the options --data-dir, --config and --worker of the examined callgate. An entry of a host that gives
+	// another value to one of them starts another callgate.
+	Location map[string]string
+	Target   client.Target
+	Guard    string // what keeps a server that starts now from callgate
+	Servers  []Server
+	Hooks    []Hook
+	HooksErr error // why it cannot be told what they match
+	Presence presence.Class
 	// Checkpoints reads all snapshots and says what is wrong with them; nil where there are none on disk.
 	Checkpoints func() ([]string, error)
 	// Try asks, as a host would that works in a folder, whether a file may be read; why is what the host is told, "" when
@@ -157,6 +161,9 @@ func Worst(findings []Finding) State {
 
 func (x *examination) add(f Finding) { x.findings = append(x.findings, f) }
 
+// run is the command line of a subcommand, about the examined callgate.
+func (x *examination) run(subcommand string) string { return "callgate " + subcommand + x.o.Chosen }
+
 func (x *examination) configuration() {
 	switch {
 	case x.o.ConfigErr != nil:
@@ -174,7 +181,7 @@ func (x *examination) hooks() {
 	}
 	for _, h := range x.o.Hooks {
 		if h.Problem != "" {
-			x.add(Finding{About: "hook " + h.Name, State: Warning, Text: h.Problem, Cure: "callgate hooks test " + h.Name})
+			x.add(Finding{About: "hook " + h.Name, State: Warning, Text: h.Problem, Cure: x.run("hooks test " + h.Name)})
 		}
 	}
 }
@@ -191,7 +198,7 @@ func (x *examination) rules() {
 	}
 	file, err := permissions.ParseFile(x.o.Rules, text, x.o.Home)
 	if err != nil {
-		x.add(Finding{About: "rules", Text: "every call is denied, because the rules cannot be read: " + err.Error(), Cure: "callgate rules edit"})
+		x.add(Finding{About: "rules", Text: "every call is denied, because the rules cannot be read: " + err.Error(), Cure: x.run("rules edit")})
 		return
 	}
 	options := lint.Options{Kinds: x.o.Kinds}
@@ -210,13 +217,13 @@ func (x *examination) rules() {
 		}
 	}
 	if n > 0 {
-		x.add(Finding{About: "rules", State: Warning, Text: fmt.Sprintf("%d rules may not do what they seem to: denies that are lifted, allows that reach nothing, patterns that are too wide", n), Cure: "callgate rules lint"})
+		x.add(Finding{About: "rules", State: Warning, Text: fmt.Sprintf("%d rules may not do what they seem to: denies that are lifted, allows that reach nothing, patterns that are too wide", n), Cure: x.run("rules lint")})
 	} else {
 		x.add(Finding{About: "rules", State: OK, Text: fmt.Sprintf("%s: %d rules", x.o.Rules, len(file.Rules))})
 	}
 	merged, err := store.MergeDefaults(x.o.Rules, text, x.o.Home)
 	if err == nil && !bytes.Equal(merged, text) {
-		x.add(Finding{About: "rules", State: Warning, Text: "this version ships rules that your file does not have", Cure: "callgate rules defaults --diff", fix: x.o.Merge})
+		x.add(Finding{About: "rules", State: Warning, Text: "this version ships rules that your file does not have", Cure: x.run("rules defaults --diff"), fix: x.o.Merge})
 	}
 }
 
@@ -273,12 +280,12 @@ func (x *examination) processes() {
 	case errors.Is(err, wire.ErrNotRunning):
 		f := Finding{About: "hub", State: OK, Text: "no callgate runs now; hosts start it"}
 		if used, err := os.ReadDir(filepath.Join(x.o.DataDir, "connect")); err == nil && len(used) > 0 {
-			f = Finding{About: "hub", State: Warning, Text: "no callgate runs now: the page is there only while a host uses callgate, or a hub runs", Cure: "callgate hub", fix: x.o.Start}
+			f = Finding{About: "hub", State: Warning, Text: "no callgate runs now: the page is there only while a host uses callgate, or a hub runs", Cure: x.run("hub"), fix: x.o.Start}
 		}
 		x.add(f)
 		x.port()
 	case err != nil:
-		x.add(Finding{About: "hub", Text: err.Error(), Cure: "callgate open --print"})
+		x.add(Finding{About: "hub", Text: err.Error(), Cure: x.run("open --print")})
 	default:
 		x.add(Finding{About: "hub", State: OK, Text: fmt.Sprintf("running processes: %d", len(info.Processes))})
 		for _, p := range info.Processes {
@@ -290,7 +297,7 @@ func (x *examination) processes() {
 			}
 		}
 		for _, problem := range info.Problems {
-			x.add(Finding{About: "problems", Text: problem, Cure: "callgate audit verify"})
+			x.add(Finding{About: "problems", Text: problem, Cure: x.run("audit verify")})
 		}
 		for _, u := range info.Upstreams {
 			if strings.HasPrefix(u.Guard, "none") {
@@ -300,14 +307,14 @@ func (x *examination) processes() {
 	}
 	frozen, err := gate.OpenFreezer(filepath.Join(x.o.DataDir, "freeze.json")).List(time.Now())
 	if err != nil {
-		x.add(Finding{About: "freeze", Text: err.Error(), Cure: "callgate unfreeze"})
+		x.add(Finding{About: "freeze", Text: err.Error(), Cure: x.run("unfreeze")})
 	}
 	for _, f := range frozen {
-		cure := "callgate unfreeze"
+		cure := "unfreeze"
 		if f.SessionID != "" {
 			cure += " --session " + f.SessionID
 		}
-		x.add(Finding{About: "freeze", State: Warning, Text: "frozen: " + f.String(), Cure: cure})
+		x.add(Finding{About: "freeze", State: Warning, Text: "frozen: " + f.String(), Cure: x.run(cure)})
 	}
 }
 
@@ -333,9 +340,9 @@ func (x *examination) approvers() {
 	keys, err := presence.OpenKeys(x.o.DataDir).List()
 	switch {
 	case err != nil:
-		x.add(Finding{About: "approvers", Text: err.Error(), Cure: "callgate passkeys list"})
+		x.add(Finding{About: "approvers", Text: err.Error(), Cure: x.run("passkeys list")})
 	case x.o.Presence != presence.None && x.o.Presence != "" && len(keys) == 0:
-		x.add(Finding{About: "approvers", Text: fmt.Sprintf("approvers.presence is %s and there is no passkey: nobody can say yes", x.o.Presence), Cure: "callgate passkeys add"})
+		x.add(Finding{About: "approvers", Text: fmt.Sprintf("approvers.presence is %s and there is no passkey: nobody can say yes", x.o.Presence), Cure: x.run("passkeys add")})
 	default:
 		x.add(Finding{About: "approvers", State: OK, Text: fmt.Sprintf("calls that need a passkey: %s; passkeys: %d", cmp.Or(x.o.Presence, presence.None), len(keys))})
 	}
@@ -424,11 +431,11 @@ func (x *examination) trail() {
 		return nil // what cannot be seen is told below
 	})
 	if size > maxRead {
-		x.add(Finding{About: "record", State: OK, Text: fmt.Sprintf("%d MiB, not verified here", size>>20), Cure: "callgate audit verify"})
+		x.add(Finding{About: "record", State: OK, Text: fmt.Sprintf("%d MiB, not verified here", size>>20), Cure: x.run("audit verify")})
 	} else if report, err := audit.Verify(dir); err != nil {
-		x.add(Finding{About: "record", Text: err.Error(), Cure: "callgate audit verify"})
+		x.add(Finding{About: "record", Text: err.Error(), Cure: x.run("audit verify")})
 	} else if len(report.Breaks) > 0 {
-		x.add(Finding{About: "record", Text: fmt.Sprintf("it is damaged in %d places", len(report.Breaks)), Cure: "callgate audit verify"})
+		x.add(Finding{About: "record", Text: fmt.Sprintf("it is damaged in %d places", len(report.Breaks)), Cure: x.run("audit verify")})
 	} else {
 		x.add(Finding{About: "record", State: OK, Text: "no damage found"})
 	}

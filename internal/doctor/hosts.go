@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,20 +37,20 @@ func (x *examination) hosts() {
 		x.host(h, proof[h.ID])
 	}
 	if !found {
-		x.add(Finding{About: "hosts", State: Warning, Text: "no host was found on this machine", Cure: "callgate connect --dry-run"})
+		x.add(Finding{About: "hosts", State: Warning, Text: "no host was found on this machine", Cure: x.run("connect --dry-run")})
 	}
 }
 
 func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 	about := "host " + h.ID
-	cure := "callgate connect " + h.ID
+	cure := x.run("connect " + h.ID)
 	var beside []string
 	var scopes []string
 	missing, outdated := false, false
 	for i := range h.Changes {
 		c := &h.Changes[i]
 		if c.Error != "" {
-			x.add(Finding{About: about, State: Warning, Text: fmt.Sprintf("%s cannot be changed: %s", c.Path, c.Error), Cure: cure + " --dry-run"})
+			x.add(Finding{About: about, State: Warning, Text: fmt.Sprintf("%s cannot be changed: %s", c.Path, c.Error), Cure: x.run("connect " + h.ID + " --dry-run")})
 		}
 		for _, s := range c.Servers {
 			if s.Stays == "" {
@@ -64,14 +65,12 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 		}
 	}
 	if len(beside) > 0 {
-		x.add(Finding{About: about, Text: fmt.Sprintf("%s: servers bypass the gate: %s", h.Name, strings.Join(beside, ", ")), Cure: cure + scoped(scopes)})
+		x.add(Finding{About: about, Text: fmt.Sprintf("%s: servers bypass the gate: %s", h.Name, strings.Join(beside, ", ")), Cure: x.run("connect " + h.ID + scoped(scopes))})
 	} else {
 		x.add(Finding{About: about, State: OK, Text: h.Name + ": no MCP server bypasses the gate"})
 	}
-	if found, err := install.Find([]string{h.ID}); err == nil && x.o.Enter != nil {
-		for _, e := range install.Entries(x.o.Machine, &found[0]) {
-			x.add(x.enter(about, h.Name, &e))
-		}
+	if x.entries(h, about) {
+		return
 	}
 	d, err := hosthooks.Find(h.ID)
 	if err != nil {
@@ -94,10 +93,44 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 		x.add(Finding{About: about, Text: "hooks are missing: the built-in tools of " + h.Name + " are not gated", Cure: cure})
 		return
 	}
-	x.add(proven(about, h.Name, d, state))
+	x.add(x.proven(about, h.Name, d, state))
 	if x.o.Try != nil {
 		x.add(x.walk(about, h.Name, d))
 	}
+}
+
+// entries looks at callgate's entries among the host's servers. It reports whether one starts another callgate: then the
+// host's hooks are for that one too.
+func (x *examination) entries(h *install.HostPlan, about string) (elsewhere bool) {
+	found, err := install.Find([]string{h.ID})
+	if err != nil {
+		return false
+	}
+	for _, e := range install.Entries(x.o.Machine, &found[0]) {
+		if options := x.otherwise(&e); options != "" {
+			elsewhere = true
+			x.add(Finding{About: about, State: Warning, Text: fmt.Sprintf("%s uses another callgate, which was not examined: %s starts it with%s", h.Name, e.Path, options), Cure: "callgate doctor" + options})
+		} else if x.o.Enter != nil {
+			x.add(x.enter(about, h.Name, &e))
+		}
+	}
+	return elsewhere
+}
+
+// otherwise returns the options of an entry with which it starts another callgate, each after a space; "" if it starts
+// the examined one.
+func (x *examination) otherwise(e *install.Entry) (options string) {
+	other := false
+	location := e.Location()
+	for _, name := range slices.Sorted(maps.Keys(location)) {
+		options += fmt.Sprintf(" %s=%s", name, location[name])
+		examined, known := x.o.Location[name]
+		other = other || known && examined != location[name]
+	}
+	if !other {
+		return ""
+	}
+	return options
 }
 
 // scoped is the option with which connect looks into files of the project too.
@@ -135,13 +168,19 @@ func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
 func (x *examination) enter(about, name string, e *install.Entry) Finding {
 	ctx, cancel := context.WithTimeoutCause(x.ctx, entering, fmt.Errorf("it did not answer within %s", entering))
 	defer cancel()
-	return x.tried(about, "started as "+name+" starts it", "callgate in "+e.Path, audit.Filter{Tool: "callgate_try"}, func(folder, secret, file string) ([]string, error) {
+	f := x.tried(about, "started as "+name+" starts it", "callgate in "+e.Path, audit.Filter{Tool: "callgate_try"}, func(folder, secret, file string) ([]string, error) {
 		answers, err := x.o.Enter(ctx, e.Command, e.Env, folder, secret, file)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			err = cause
 		}
 		return answers, err
 	})
+	if f.State == Broken && x.o.Chosen != "" && len(e.Location()) == 0 {
+		f.Text = fmt.Sprintf("%s (%s starts it without%s)", f.Text, e.Path, x.o.Chosen)
+		host := strings.TrimPrefix(about, "host ")
+		f.Cure = x.run("disconnect "+host) + ", then " + x.run("connect "+host)
+	}
+	return f
 }
 
 // entering is how long callgate may take to answer a host.
@@ -157,7 +196,7 @@ func (x *examination) tried(about, way, what string, calls audit.Filter, ask fun
 	defer os.RemoveAll(folder)
 	answers, err := ask(folder, filepath.Join(x.o.DataDir, "credentials", string(credentials.Approve)), filepath.Join(folder, "a.txt"))
 	if err != nil {
-		return Finding{About: about, Text: what + " does not work: " + err.Error(), Cure: "callgate connect " + strings.TrimPrefix(about, "host ")}
+		return Finding{About: about, Text: what + " does not work: " + err.Error(), Cure: x.run("connect " + strings.TrimPrefix(about, "host "))}
 	}
 	if answers[0] == "" {
 		return Finding{About: about, Text: what + " let a call through that no rule can allow"}
@@ -170,14 +209,14 @@ func (x *examination) tried(about, way, what string, calls audit.Filter, ask fun
 	var seen []string
 	for r, err := range audit.Read(audit.Dir(x.o.DataDir), calls) {
 		if err != nil {
-			return Finding{About: about, Text: "the record cannot be read: " + err.Error(), Cure: "callgate audit verify"}
+			return Finding{About: about, Text: "the record cannot be read: " + err.Error(), Cure: x.run("audit verify")}
 		}
 		if r.Event == audit.Decision {
 			seen = append(seen, r.CallID+" "+strings.ReplaceAll(r.Decision, "_", " "))
 		}
 	}
 	if len(seen) < 2 {
-		return Finding{About: about, Text: fmt.Sprintf("calls that were %s are not in the trail", way), Cure: "callgate audit verify"}
+		return Finding{About: about, Text: fmt.Sprintf("calls that were %s are not in the trail", way), Cure: x.run("audit verify")}
 	}
 	slices.Reverse(seen)
 	return Finding{About: about, State: OK, Text: fmt.Sprintf("%s: a call that no rule can allow was refused, and %s. In the trail: %s", way, said, strings.Join(seen, ", "))}
@@ -201,16 +240,16 @@ func (x *examination) switchedOff(d *hosthooks.Dialect) string {
 }
 
 // proven says what the host has shown by itself.
-func proven(about, name string, d *hosthooks.Dialect, s hosthooks.State) Finding {
+func (x *examination) proven(about, name string, d *hosthooks.Dialect, s hosthooks.State) Finding {
 	if s.Version != "" {
 		name += " " + s.Version
 	}
 	when := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 	switch {
 	case s.Disobeyed != nil && s.Disobeyed.At.After(s.Obeyed):
-		return Finding{About: about, Text: fmt.Sprintf("%s (%s): do not rely on its hooks", s.Disobeyed.What, when(s.Disobeyed.At)), Cure: "callgate audit --tail 50"}
+		return Finding{About: about, Text: fmt.Sprintf("%s (%s): do not rely on its hooks", s.Disobeyed.What, when(s.Disobeyed.At)), Cure: x.run("audit --tail 50")}
 	case s.Uncovered != nil && time.Since(s.Uncovered.At) < 7*24*time.Hour:
-		return Finding{About: about, State: Warning, Text: fmt.Sprintf("%s (%s)", s.Uncovered.What, when(s.Uncovered.At)), Cure: "callgate audit --tail 50"}
+		return Finding{About: about, State: Warning, Text: fmt.Sprintf("%s (%s)", s.Uncovered.What, when(s.Uncovered.At)), Cure: x.run("audit --tail 50")}
 	case s.Seen.IsZero():
 		text := name + " has the hooks but has not used them yet: start it, and let it run a command"
 		if d.Note != "" {

@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"callgate/internal/lazyregexp"
 )
 
 // HookFile is a file, or a folder of files, in which a host looks for hooks.
@@ -213,6 +216,23 @@ func isOlder(v *hujson.Value, like string) bool {
 	return ok && l.Kind() == '"' && like != "" && strings.Contains(l.String()+" ", like) && strings.Contains(l.String(), "--data-dir=")
 }
 
+// HookDataDirs returns the data directories that callgate's hooks in a host's file name.
+func HookDataDirs(path, host string) (dirs []string) {
+	text, err := readFile(path)
+	if err != nil {
+		return nil
+	}
+	for _, m := range hookDataDir.FindAllStringSubmatch(string(text), -1) {
+		if dir := cmp.Or(m[2:]...); m[1] == host && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// hookDataDir finds host and data directory in a command line, whose words may be strings of a list.
+var hookDataDir = lazyregexp.New(`hook[", ]+([a-z-]+)"?[, ]+(?:[A-Za-z]+ )?(?:'--data-dir=([^']*)'|"--data-dir=([^"]*)"|--data-dir=([^\s"'\\]+))`)
+
 // Switch returns a setting in a JSON file. Dots separate the names of nested members.
 func Switch(path, name string) (value, said bool) {
 	text, err := readFile(path)
@@ -366,6 +386,25 @@ type Entry struct {
 	Command []string
 	Env     []string
 }
+
+// Location returns the options of the entry that choose a data directory, a configuration and a worker, by name. The
+// entry leaves out what is default.
+func (e *Entry) Location() map[string]string {
+	options := map[string]string{}
+	for i, word := range e.Command {
+		name, value, given := strings.Cut(word, "=")
+		if !slices.Contains(locationOptions, name) {
+			continue
+		}
+		if !given && i+1 < len(e.Command) {
+			value = e.Command[i+1]
+		}
+		options[name] = value
+	}
+	return options
+}
+
+var locationOptions = []string{"--data-dir", "--config", "--worker"}
 
 // entries returns the entries of all servers in a file. A missing file has none. With an error, some are missing.
 func (l *located) entries() (list []entry, err error) {

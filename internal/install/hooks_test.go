@@ -144,3 +144,21 @@ func TestOwnEntriesAreThisProgram(t *testing.T) {
 		}
 	}
 }
+
+func TestHookDataDirs(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"command": "/opt/callgate hook codex --data-dir=/d --worker=w"}`:        "/d",
+		`{"command": "'/my bin/callgate' hook codex Stop '--data-dir=/my data'"}`: "/my data",
+		`const command = ["/opt/callgate","hook","codex","--data-dir=/my data"]`:  "/my data",
+		`{"command": "/opt/callgate hook cursor --data-dir=/d"}`:                  "",
+		`{"command": "/opt/callgate run --data-dir=/d"}`:                          "",
+	} {
+		path := filepath.Join(t.TempDir(), "hooks")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(HookDataDirs(path, "codex"), ","); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -262,6 +262,28 @@ func TestConnectAndDisconnect(t *testing.T) {
 	}
 }
 
+// The entry says where callgate's data, configuration and worker are, and is still known as callgate's.
+func TestEntryNamesLocation(t *testing.T) {
+	for _, c := range cases {
+		m := machine(t, map[string]string{c.path: c.before})
+		o := optionsFor(m, c.host)
+		o.Location = []string{"--data-dir=/my data", "--config=/c.yaml"}
+		connect(t, o)
+		entries := Entries(m, &o.Hosts[0])
+		if len(entries) == 0 {
+			t.Errorf("%s: no entry of callgate", c.name)
+		}
+		for _, e := range entries {
+			if got := e.Location(); len(got) != 2 || got["--data-dir"] != "/my data" || got["--config"] != "/c.yaml" {
+				t.Errorf("%s: the entry names %q: %q", c.name, got, e.Command)
+			}
+		}
+		if again, err := Make(o); err != nil || again.Changes() {
+			t.Errorf("%s: a second connect changes something: %v", c.name, err)
+		}
+	}
+}
+
 // TestHostRewrote lets the host change its file in between: its change stays, the servers come back.
 func TestHostRewrote(t *testing.T) {
 	for _, c := range cases {

@@ -25,6 +25,7 @@ type Options struct {
 	Scopes   []string // user, local, project, plugin
 	Servers  []string // only these; none means all
 	Callgate string   // the program that hosts start
+	Location []string // the options with which it finds its data directory, configuration and worker; nil for the defaults
 	Folder   string   // where callgate keeps its own files of servers
 	Records  string   // where it remembers what it changed
 	Sanitize func(string) string
@@ -350,7 +351,7 @@ func (p *Plan) moveFrom(h *Host, l *located, c *Change, doc document, place []st
 
 // ownEntry is callgate's entry in a host's file.
 func (p *Plan) ownEntry(h *Host, path string) []member {
-	args := []string{"run", "--mcp-config", path}
+	args := append([]string{"run", "--mcp-config", path}, p.options.Location...)
 	var list []member
 	switch h.Shape {
 	case "opencode":

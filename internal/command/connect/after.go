@@ -49,7 +49,7 @@ func (o *connecting) elsewhere(out io.Writer, planned *install.Plan, args []stri
 	if !Beside(plan) {
 		return nil
 	}
-	fmt.Fprintln(out, "note     files of this folder have servers too: callgate connect --scope project")
+	fmt.Fprintln(out, "note     files of this folder have servers too: callgate connect --scope project"+o.chosen)
 	return nil
 }
 

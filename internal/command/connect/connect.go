@@ -20,6 +20,7 @@ type connecting struct {
 	app.Connect
 	dryRun, yes, asJSON bool
 	hosts               []string
+	chosen              string // ends a command that is about the same callgate, with a space before it
 }
 
 func (o *connecting) declare(cmd *cobra.Command) {
@@ -46,7 +47,8 @@ func NewConnectCommand(s *config.Settings) *cobra.Command {
 MCP servers behind callgate: the servers go into a file of callgate's own, and the host starts callgate instead.
 Hosts with hooks get "callgate hook", so that their built-in tools (shell, files, web) pass the same gate. The rest
 of a host's file stays as it is. Connect starts each server once and keeps its
-tools, because some hosts list tools only once.
+tools, because some hosts list tools only once. Hosts start callgate with the --data-dir, --config and --worker that
+you give to connect.
 
 Recommended: "autonomy: GUIDED" in callgate.yaml. It runs calls that read, that change your own data, or that send to
 a destination you named, and asks about the rest.
@@ -62,6 +64,10 @@ Hosts: ` + strings.Join(install.IDs(), ", ") + `.`,
   callgate connect --watch            # say when a host gets a server that callgate does not gate`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.DataDir, err = s.DataDir(); err != nil {
+				return err
+			}
+			o.chosen = s.Chosen()
+			if o.Location, err = s.Location(); err != nil {
 				return err
 			}
 			args = append(args, o.hosts...)
@@ -124,7 +130,7 @@ func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []stri
 	if err := o.notes(out, plan, args); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "Restart the hosts. Then run \"callgate open\" to answer their questions, or \"callgate disconnect\" to undo this.")
+	fmt.Fprintf(out, "Restart the hosts. Then run \"callgate open%s\" to answer their questions, or \"callgate disconnect%[1]s\" to undo this.\n", o.chosen)
 	if !o.yes { // a person is here
 		o.openPage(cmd)
 	}

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,8 +65,7 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 			output.Diff(out, u.Before, u.After)
 		}
 		if len(list) == 0 {
-			_, err := fmt.Fprintln(out, "Nothing is connected.")
-			return err
+			return o.notHere(out, args)
 		}
 	}
 	if o.dryRun || len(list) == 0 {
@@ -91,4 +91,28 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 	}
 	_, err = fmt.Fprintln(out, "Restart the hosts.")
 	return err
+}
+
+// notHere says that this data directory has no record of a connect, and which files of hosts start callgate all the
+// same.
+func (o *connecting) notHere(out io.Writer, args []string) error {
+	list, err := o.Elsewhere(args)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(out, "Nothing is connected.")
+		return err
+	}
+	fmt.Fprintf(out, "The data directory %s has no record of a connect, but these files start callgate:\n", tools.Visible(o.DataDir))
+	for _, c := range list {
+		cure := "remove callgate from it by hand"
+		if c.DataDir != "" {
+			cure = "callgate disconnect --data-dir " + tools.Visible(c.DataDir)
+		}
+		if _, err := fmt.Fprintf(out, "  %s → %s\n", tools.Visible(c.Path), cure); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package connect
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/fsnotify/fsnotify"
@@ -48,7 +47,7 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 					if s.Stays != "" {
 						continue
 					}
-					line := fmt.Sprintf("%s: %q in %s is not behind callgate: run \"callgate connect %s\"", h.Name, tools.Visible(s.Name), tools.Visible(c.Path), h.ID)
+					line := fmt.Sprintf("%s: %q in %s is not behind callgate: run \"callgate connect %s%s\"", h.Name, tools.Visible(s.Name), tools.Visible(c.Path), h.ID, o.chosen)
 					now[line] = true
 					if !said[line] {
 						fmt.Fprintln(cmd.OutOrStdout(), line)
@@ -96,11 +95,7 @@ func (o *connecting) watchFolders(files *fsnotify.Watcher, args []string) error 
 	if err != nil {
 		return err
 	}
-	project, err := filepath.Abs(o.Project)
-	if err != nil {
-		return err
-	}
-	machine, err := install.ThisMachine(project)
+	machine, err := o.Machine()
 	if err != nil {
 		return err
 	}

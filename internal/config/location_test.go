@@ -1,0 +1,44 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// What differs from the defaults is given on, with absolute paths; flags count more than variables.
+func TestLocation(t *testing.T) {
+	here, err := filepath.Abs("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args        []string
+		dir, worker string // variables
+		want        []string
+		chosen      string
+	}{
+		{},
+		{args: []string{"--data-dir", DefaultDataDir(), "--config", DefaultFile(), "--worker", DefaultWorker}, chosen: " --data-dir " + DefaultDataDir() + " --config " + DefaultFile() + " --worker default"},
+		{args: []string{"--data-dir", "x", "--worker", "w"}, want: []string{"--data-dir=" + here, "--worker=w"}, chosen: " --data-dir x --worker w"},
+		{args: []string{"--config", "a b"}, dir: "x", want: []string{"--data-dir=" + here, "--config=" + filepath.Join(filepath.Dir(here), "a b")}, chosen: " --config 'a b'"},
+		{args: []string{"--worker", "w"}, worker: "v", want: []string{"--worker=w"}, chosen: " --worker w"},
+	} {
+		t.Setenv("CALLGATE_DATA_DIR", tt.dir)
+		t.Setenv("CALLGATE_WORKER", tt.worker)
+		t.Setenv("CALLGATE_CONFIG", "")
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s := NewSettings(flags)
+		if err := flags.Parse(tt.args); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Location(); err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%q: %q, %v, want %q", tt.args, got, err, tt.want)
+		}
+		if got := s.Chosen(); got != tt.chosen {
+			t.Errorf("%q: chosen%s, want%s", tt.args, got, tt.chosen)
+		}
+	}
+}
