@@ -31,6 +31,7 @@ func (x *examination) hosts() {
 	for i := range x.o.Plan.Hosts {
 		h := &x.o.Plan.Hosts[i]
 		if !h.Found {
+			found = x.project(h) || found
 			continue
 		}
 		found = true
@@ -44,29 +45,13 @@ func (x *examination) hosts() {
 func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 	about := "host " + h.ID
 	cure := x.run("connect " + h.ID)
-	var beside []string
-	var scopes []string
 	missing, outdated := false, false
 	for i := range h.Changes {
-		c := &h.Changes[i]
-		if c.Error != "" {
-			x.add(Finding{About: about, State: Warning, Text: fmt.Sprintf("%s cannot be changed: %s", c.Path, c.Error), Cure: x.run("connect " + h.ID + " --dry-run")})
-		}
-		for _, s := range c.Servers {
-			if s.Stays == "" {
-				beside = append(beside, s.Name)
-				if !slices.Contains(scopes, c.Scope) {
-					scopes = append(scopes, c.Scope)
-				}
-			}
-		}
-		if c.Hooks() && c.Changes() {
+		if c := &h.Changes[i]; c.Hooks() && c.Changes() {
 			missing, outdated = true, outdated || ours(h.ID, c.Before)
 		}
 	}
-	if len(beside) > 0 {
-		x.add(Finding{About: about, Text: fmt.Sprintf("%s: servers bypass the gate: %s", h.Name, strings.Join(beside, ", ")), Cure: x.run("connect " + h.ID + scoped(scopes))})
-	} else {
+	if !x.beside(h, Broken) {
 		x.add(Finding{About: about, State: OK, Text: h.Name + ": no MCP server bypasses the gate"})
 	}
 	if x.entries(h, about) {
@@ -97,6 +82,53 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 	if x.o.Try != nil {
 		x.add(x.walk(about, h.Name, d))
 	}
+}
+
+// beside reports the servers of a host that bypass the gate, if there are any.
+func (x *examination) beside(h *install.HostPlan, state State) bool {
+	about := "host " + h.ID
+	var names, scopes []string
+	for i := range h.Changes {
+		c := &h.Changes[i]
+		if c.Error != "" {
+			x.add(Finding{About: about, State: Warning, Text: fmt.Sprintf("%s cannot be changed: %s", c.Path, c.Error), Cure: x.run("connect " + h.ID + " --dry-run")})
+		}
+		for _, s := range c.Servers {
+			if s.Stays == "" {
+				names = append(names, s.Name)
+				if !slices.Contains(scopes, c.Scope) {
+					scopes = append(scopes, c.Scope)
+				}
+			}
+		}
+	}
+	if len(names) == 0 {
+		return false
+	}
+	x.add(Finding{About: about, State: state, Text: fmt.Sprintf("%s: servers bypass the gate: %s", h.Name, strings.Join(names, ", ")), Cure: x.run("connect " + h.ID + scoped(scopes))})
+	return true
+}
+
+// project looks at the project files of a host of which nothing else was found on this machine. It reports whether
+// there is something to say. Servers that bypass the gate are a warning there, unless the host was connected or one that
+// was found reads the file too.
+func (x *examination) project(h *install.HostPlan) bool {
+	n := len(x.findings)
+	x.entries(h, "host "+h.ID)
+	state := Warning
+	if len(x.findings) > n || slices.ContainsFunc(h.Changes, func(c install.Change) bool { return x.readByOthers(c.Path) }) {
+		state = Broken
+	}
+	x.beside(h, state)
+	return len(x.findings) > n
+}
+
+// readByOthers reports whether a host that was found reads a file of servers.
+func (x *examination) readByOthers(path string) bool {
+	return slices.ContainsFunc(x.o.Plan.Hosts, func(h install.HostPlan) bool {
+		found, err := install.Find([]string{h.ID})
+		return h.Found && err == nil && x.o.Machine.Reads(&found[0], path)
+	})
 }
 
 // entries looks at callgate's entries among the host's servers. It reports whether one starts another callgate: then the

@@ -200,6 +200,11 @@ func (m *Machine) Installed(h *Host) bool {
 	})
 }
 
+// Reads reports whether the host has servers in a file.
+func (m *Machine) Reads(h *Host, path string) bool {
+	return slices.ContainsFunc(m.files(h), func(l located) bool { return l.path == path })
+}
+
 // Folders returns the existing folders in which the host can have files.
 func (m *Machine) Folders(h *Host, scopes []string) []string {
 	var list []string

@@ -64,6 +64,7 @@ type HostPlan struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name"`
 	Found   bool     `json:"found"`
+	Project bool     `json:"project,omitempty"` // the project has a file of the host's servers
 	Changes []Change `json:"changes,omitempty"`
 	Own     string   `json:"own,omitempty"`  // about built-in tools that no hook sees
 	Note    string   `json:"note,omitempty"` // what the person has to do in the host
@@ -174,7 +175,7 @@ func (p *Plan) moveServers(h *Host, hp *HostPlan) (moved map[string][]moving) {
 			if err != nil {
 				c.Error = err.Error()
 			}
-			hp.Found = hp.Found || l.Scope != "project"
+			hp.Found, hp.Project = hp.Found || l.Scope != "project", hp.Project || l.Scope == "project"
 			n, byPath[l.path] = len(hp.Changes), len(hp.Changes)
 			hp.Changes = append(hp.Changes, c)
 		}

@@ -55,7 +55,7 @@ func (o *connecting) elsewhere(out io.Writer, planned *install.Plan, args []stri
 
 // nothing says why a plan changes nothing.
 func nothing(plan *install.Plan, args []string) string {
-	if slices.ContainsFunc(plan.Hosts, func(h install.HostPlan) bool { return h.Found }) {
+	if slices.ContainsFunc(plan.Hosts, func(h install.HostPlan) bool { return h.Found || h.Project }) {
 		return "Nothing to change."
 	}
 	if len(args) > 0 {
