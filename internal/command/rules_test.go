@@ -181,7 +181,10 @@ func editRules(t *testing.T, dir, answers string, interactive bool, steps ...fun
 				return app.Change(&config.Config{DataDir: dir, Worker: "default"}, apply)
 			},
 		},
-		Answers: bufio.NewReader(strings.NewReader(answers)), Interactive: interactive, Launch: script.launch,
+		Launch: script.launch,
+	}
+	if typed := bufio.NewReader(strings.NewReader(answers)); interactive {
+		e.Answer = func(context.Context) (string, error) { return typed.ReadString('\n') }
 	}
 	err := e.Run(t.Context())
 	if len(script) > 0 {

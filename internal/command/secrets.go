@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"callgate/internal/config"
+	"callgate/internal/keyboard"
 	"callgate/internal/vault"
 )
 
@@ -77,9 +78,9 @@ const maxSecret = 4096
 func readSecret(cmd *cobra.Command) (string, error) {
 	if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(cmd.ErrOrStderr(), "Secret: ")
-		value, err := term.ReadPassword(int(f.Fd()))
+		value, err := keyboard.Hidden(cmd.Context(), f)
 		fmt.Fprintln(cmd.ErrOrStderr())
-		return string(value), err
+		return value, err
 	}
 	data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxSecret+1))
 	if err == nil && len(data) > maxSecret {

@@ -1,7 +1,6 @@
 package rulebook
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -24,9 +23,8 @@ import (
 // Edit is one run of the editor on a copy.
 type Edit struct {
 	*Book
-	Answers     *bufio.Reader
-	Interactive bool // somebody can be asked
-	Launch      func(ctx context.Context, path string) error
+	Answer func(ctx context.Context) (string, error) // reads a line that a person types; nil if nobody can be asked
+	Launch func(ctx context.Context, path string) error
 }
 
 // Run edits until the text is valid or the user gives up. After an error the file is as before, and the copy
@@ -60,7 +58,7 @@ func (e *Edit) Run(ctx context.Context) error {
 			return errors.Join(os.RemoveAll(dir), e.Say("saved %s", e.Store.Path()))
 		}
 		var fault *permissions.FileError
-		if !errors.As(err, &fault) || !e.again(fault) {
+		if !errors.As(err, &fault) || !e.again(ctx, fault) {
 			return e.keep(dir, path, base, err)
 		}
 	}
@@ -80,14 +78,14 @@ func (e *Edit) save(base, text []byte) error {
 }
 
 // again shows what is wrong and asks whether to go on.
-func (e *Edit) again(fault *permissions.FileError) bool {
-	if !e.Interactive {
+func (e *Edit) again(ctx context.Context, fault *permissions.FileError) bool {
+	if e.Answer == nil {
 		return false
 	}
 	if _, err := fmt.Fprintf(e.Out, "%s\nEdit again? [Y/n] ", tools.Visible(fault.Error())); err != nil {
 		return false
 	}
-	answer, err := e.Answers.ReadString('\n')
+	answer, err := e.Answer(ctx)
 	if err != nil {
 		return false
 	}

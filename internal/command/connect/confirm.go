@@ -1,7 +1,7 @@
 package connect
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"callgate/internal/keyboard"
 )
 
 // confirm asks once. Without a terminal it refuses.
@@ -21,13 +23,22 @@ func (o *connecting) confirm(cmd *cobra.Command, question string) (bool, error) 
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return false, errors.New("nobody can be asked here: add --yes to make these changes, or --dry-run to look only")
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s [y/N] ", question)
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+	return agreed(cmd.Context(), in, cmd.OutOrStdout(), question)
+}
+
+// agreed asks and reports whether the answer is yes. It is no if ctx ends first.
+func agreed(ctx context.Context, in *os.File, out io.Writer, question string) (bool, error) {
+	fmt.Fprintf(out, "%s [y/N] ", question)
+	answer, err := keyboard.Line(ctx, in)
+	switch {
+	case ctx.Err() != nil: // after Ctrl-C, which does not end the line
+		answer = ""
+		fmt.Fprintln(out)
+	case err != nil:
 		return false, err
 	}
 	if !strings.EqualFold(strings.TrimSpace(answer), "y") && !strings.EqualFold(strings.TrimSpace(answer), "yes") {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), "Nothing was changed.")
+		_, err := fmt.Fprintln(out, "Nothing was changed.")
 		return false, err
 	}
 	return true, nil

@@ -1,13 +1,14 @@
 package rules
 
 import (
-	"bufio"
+	"context"
 	"os"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"callgate/internal/config"
+	"callgate/internal/keyboard"
 	"callgate/internal/rulebook"
 )
 
@@ -24,9 +25,9 @@ given or revoked meanwhile are kept.`,
 			if err != nil {
 				return err
 			}
-			e := rulebook.Edit{Book: b, Answers: bufio.NewReader(cmd.InOrStdin()), Launch: rulebook.Launcher(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())}
-			if f, ok := cmd.InOrStdin().(*os.File); ok {
-				e.Interactive = term.IsTerminal(int(f.Fd()))
+			e := rulebook.Edit{Book: b, Launch: rulebook.Launcher(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())}
+			if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+				e.Answer = func(ctx context.Context) (string, error) { return keyboard.Line(ctx, f) }
 			}
 			return e.Run(cmd.Context())
 		},
