@@ -284,6 +284,31 @@ func TestEntryNamesLocation(t *testing.T) {
 	}
 }
 
+// What the person has to do names the entries that were made.
+func TestPromptNamesEntries(t *testing.T) {
+	server := `{"mcpServers": {"a": {"command": "a"}}}`
+	m := machine(t, map[string]string{"home/.cursor/mcp.json": server, "project/.cursor/mcp.json": server})
+	for _, c := range []struct {
+		scopes []string
+		want   string
+	}{
+		{[]string{"user"}, `add "callgate:*" to`}, {[]string{"project"}, `add "callgate-project:*" to`},
+		{[]string{"user", "project"}, `add "callgate:*" and "callgate-project:*" to`},
+	} {
+		o := optionsFor(m, "cursor")
+		o.Scopes = c.scopes
+		plan, err := Make(o)
+		if err != nil || !strings.Contains(plan.Hosts[0].Note, c.want) {
+			t.Errorf("%v: %q, %v", c.scopes, plan.Hosts[0].Note, err)
+		}
+		for i := range plan.Hosts[0].Changes {
+			if c := &plan.Hosts[0].Changes[i]; c.OfMachine() != (c.Scope == "project") {
+				t.Errorf("%s: of this machine: %v", c.Path, c.OfMachine())
+			}
+		}
+	}
+}
+
 // TestHostRewrote lets the host change its file in between: its change stays, the servers come back.
 func TestHostRewrote(t *testing.T) {
 	for _, c := range cases {

@@ -16,6 +16,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"callgate/internal/durable"
+	"callgate/internal/lazyregexp"
 )
 
 // Options say what to connect.
@@ -140,11 +141,7 @@ func Make(o Options) (*Plan, error) {
 		for k := range h.Settings {
 			hp.Changes = append(hp.Changes, p.rename(h, &h.Settings[k], moved, hp.Changes)...)
 		}
-		for _, list := range moved {
-			if slices.ContainsFunc(list, moves) {
-				hp.Note = h.Prompt
-			}
-		}
+		hp.Note = h.prompt(moved)
 		if hp.Found && o.Hooks != nil && slices.Contains(o.Scopes, "user") {
 			hp.Changes = append(hp.Changes, p.hook(h, hp.Changes)...)
 		}
@@ -153,6 +150,32 @@ func Make(o Options) (*Plan, error) {
 	}
 	return p, nil
 }
+
+// prompt is what the person has to do in the host after servers have moved; "" if none has.
+func (h *Host) prompt(moved map[string][]moving) string {
+	var names []string
+	for _, scope := range slices.Sorted(maps.Keys(moved)) {
+		for _, m := range moved[scope] {
+			if moves(m) && !slices.Contains(names, m.entry) {
+				names = append(names, m.entry)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return entryWord.ReplaceAllStringFunc(h.Prompt, func(word string) string {
+		words := make([]string, len(names))
+		for i, name := range names {
+			words[i] = strings.Replace(word, "ENTRY", name, 1)
+		}
+		return strings.Join(words, " and ")
+	})
+}
+
+// entryWord finds what a prompt says of each entry of callgate.
+var entryWord = lazyregexp.New(`"[^" ]*ENTRY[^" ]*"|ENTRY`)
 
 // moveServers plans the changes of a host's server files. moved has the moving servers by scope.
 func (p *Plan) moveServers(h *Host, hp *HostPlan) (moved map[string][]moving) {
@@ -224,6 +247,12 @@ func readFile(path string) ([]byte, error) {
 
 // Changes reports whether the file would change.
 func (c *Change) Changes() bool { return !bytes.Equal(c.Before, c.After) }
+
+// OfMachine reports whether the change would write paths of this machine into a file of the project, which others may
+// share.
+func (c *Change) OfMachine() bool {
+	return c.Scope == "project" && slices.ContainsFunc(c.edits, func(e edit) bool { return e.Own })
+}
 
 // Changes reports whether anything would change.
 func (p *Plan) Changes() bool {

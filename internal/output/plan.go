@@ -33,6 +33,9 @@ func Plan(w io.Writer, plan *install.Plan) {
 					fmt.Fprintf(w, "    moves  %s\n", s.Name)
 				}
 			}
+			if c.OfMachine() {
+				fmt.Fprintln(w, "    note   the new entry names paths on this machine: do not commit it, or keep these servers in --scope user or local")
+			}
 			Diff(w, c.Before, c.After)
 		}
 	}

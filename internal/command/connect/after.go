@@ -26,7 +26,8 @@ func (o *connecting) notes(out io.Writer, plan *install.Plan, args []string) err
 		if h.Note != "" {
 			fmt.Fprintln(out, "note     "+h.Note)
 		}
-		if d, err := hosthooks.Find(h.ID); err == nil && h.Found && !o.NoHooks && d.Note != "" {
+		hooked := slices.ContainsFunc(h.Changes, func(c install.Change) bool { return c.Hooks() && c.Changes() })
+		if d, err := hosthooks.Find(h.ID); err == nil && hooked && d.Note != "" {
 			fmt.Fprintln(out, "note     "+d.Note)
 		}
 	}
