@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adrg/xdg"
-
+	"callgate/internal/config"
 	"callgate/internal/hosthooks"
 	"callgate/internal/install"
 	"callgate/proxy"
@@ -30,9 +29,6 @@ type Connect struct {
 // Scopes are where hosts have servers: for the person, for the person in a project, in plugins, and in a project's own
 // files.
 var Scopes = []string{"user", "local", "plugin", "project"}
-
-// ServersFolder is where callgate keeps the servers that it took from hosts.
-func ServersFolder() string { return filepath.Join(xdg.ConfigHome, "callgate", "servers") }
 
 // Records is the folder in which connect remembers what it changed.
 func (o *Connect) Records() string { return filepath.Join(o.DataDir, "connect") }
@@ -73,7 +69,7 @@ func (o *Connect) Plan(ids []string) (*install.Plan, error) {
 	}
 	return install.Make(install.Options{
 		Hooks: hooks, OnlyHooks: o.OnlyHooks, Machine: machine, Hosts: hosts, Scopes: o.Scopes, Servers: o.Servers, Callgate: program, Location: o.Location,
-		Folder: ServersFolder(), Records: o.Records(),
+		Folder: config.ServersFolder(), Records: o.Records(),
 		Sanitize: proxy.Sanitize, Check: proxy.CheckAliases,
 	})
 }

@@ -68,12 +68,12 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 			request := rulebook.Request{Tool: args[0]}
 			if len(args) == 2 {
 				if request.Arguments, err = checker.Arguments(args[0], args[1]); err != nil {
-					return err
+					return explainConnected(err, c, args[0])
 				}
 			}
 			answer := checker.Check(request)
 			if answer.Error != "" {
-				return errors.New(answer.Error)
+				return explainConnected(errors.New(answer.Error), c, args[0])
 			}
 			if asJSON {
 				err = json.MarshalWrite(cmd.OutOrStdout(), answer, jsontext.Multiline(true))

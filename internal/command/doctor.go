@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -190,8 +189,7 @@ func serversOf(c *config.Config) (list []doctor.Server) {
 		}
 	}
 	add(c)
-	files, _ := filepath.Glob(filepath.Join(app.ServersFolder(), "*.mcp.json")) // the pattern is well formed
-	for _, file := range files {
+	for _, file := range config.ConnectedFiles() {
 		one := *c
 		one.Servers, one.MCPConfig = nil, []string{file}
 		add(&one)

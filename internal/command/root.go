@@ -32,6 +32,9 @@ func execute(ctx context.Context, args []string) int {
 		return int(code)
 	default:
 		fmt.Fprintf(os.Stderr, "callgate: %v\n", err)
+		if errors.Is(err, config.ErrNoServers) {
+			fmt.Fprint(os.Stderr, ofConnected(args))
+		}
 		return 1
 	}
 }

@@ -17,7 +17,7 @@ func newRunCommand(s *config.Settings) *cobra.Command {
 		Short: "Serve one host over stdio, in front of all configured servers",
 		Long: `Run serves one host on standard input and output. It offers the tools of all configured servers as {server}_{tool}.
 Configure servers under "servers" in callgate.yaml or in --mcp-config files.`,
-		Example: `  callgate run --mcp-config ~/.mcp.json
+		Example: `  callgate run --mcp-config servers.mcp.json
   callgate run --config team.yaml --worker review --autonomy CAUTIOUS`,
 		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -41,7 +41,7 @@ Commands such as audit, approve, rules and credentials work on a tenant with --w
 
 With --cluster, several replicas behind any load balancer are one gate, with the same rules, approvals and credentials.
 Each replica needs a name, a data directory of its own and the same --cluster-key.`,
-		Example: `  callgate serve --mcp-config ~/.mcp.json
+		Example: `  callgate serve --mcp-config servers.mcp.json
   callgate serve --agent explore --idle-shutdown 2h
   callgate serve --cluster embedded --cluster-key team.key
   callgate serve --mcp-listen 0.0.0.0:7778 --tls-cert chain.pem --tls-key key.pem --mcp-host tools.example.com`,

@@ -79,7 +79,7 @@ variables, tools. It starts the servers that may start. The exit code is 1 if an
 	verify.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(
 		relock("lock [SERVER...]", "Add servers to callgate.lock", `Lock starts the servers that are not in callgate.lock yet and adds them. It does not change existing entries, and removes
-those of servers that you no longer configure.`, "  callgate servers lock --mcp-config ~/.mcp.json", false),
+those of servers that you no longer configure.`, "  callgate servers lock --mcp-config servers.mcp.json", false),
 		verify,
 		relock("update [SERVER...]", "Accept what changed", `Update shows how servers differ from callgate.lock and accepts it. It does not accept versions that were published
 within --cooldown.`, "  callgate servers update github --cooldown 72h", true),

@@ -32,7 +32,7 @@ VERDICT is the answer for a value that no pattern matches, and RULE is the line 
 that 54 rules also look at the path, command or argument: "callgate check TOOL ARGUMENTS" judges one call.
 
 callgate caches the lists, so the next host need not wait for the servers.`,
-		Example: `  callgate tools --mcp-config ~/.mcp.json
+		Example: `  callgate tools --mcp-config servers.mcp.json
   callgate tools --json | jq -r '.tools[] | select(.verdict == "ask") | .tool'`,
 		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -17,6 +17,15 @@ func DefaultDataDir() string { return filepath.Join(xdg.DataHome, "callgate") }
 // DefaultFile is the configuration file of who names none. It need not exist.
 func DefaultFile() string { return filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml") }
 
+// ServersFolder is where connect keeps the servers that it took from hosts.
+func ServersFolder() string { return filepath.Join(xdg.ConfigHome, "callgate", "servers") }
+
+// ConnectedFiles are the files with the servers of connected hosts, for --mcp-config.
+func ConnectedFiles() []string {
+	files, _ := filepath.Glob(filepath.Join(ServersFolder(), "*.mcp.json")) // the pattern is well formed
+	return files
+}
+
 // Location returns the options with which another process finds the same data directory, configuration and worker:
 // those that flags or variables choose instead of the defaults, with absolute paths.
 func (s *Settings) Location() (options []string, err error) {
@@ -47,12 +56,16 @@ func (s *Settings) Chosen() string {
 	var b strings.Builder
 	for _, name := range locationFlags {
 		if flag := s.Common.Lookup(name); flag.Changed {
-			value := flag.Value.String()
-			if strings.ContainsAny(value, " \t'\"\\$&;()<>|*?") {
-				value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
-			}
-			b.WriteString(" --" + name + " " + value)
+			b.WriteString(" --" + name + " " + Quote(flag.Value.String()))
 		}
 	}
 	return b.String()
+}
+
+// Quote writes a word as a shell reads it.
+func Quote(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n'\"\\$&;()<>|*?[]{}`#!") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

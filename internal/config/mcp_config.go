@@ -195,6 +195,9 @@ func (s *mcpServer) config(name, source string) (ServerConfig, error) {
 			return c, fmt.Errorf("%s: %w", source, err)
 		}
 	}
+	if enabled && s.isCallgate() {
+		return c, fmt.Errorf("%s: this is callgate itself, which the host starts: name the file of its servers instead%s", source, s.servers())
+	}
 	if c.Command == "" && c.URL == "" && enabled {
 		err := fmt.Errorf(`%s: it needs either a "command" or a "url"`, source)
 		if names, wrong := memberNames(s.Others); wrong == nil && len(names) > 0 {
@@ -203,6 +206,25 @@ func (s *mcpServer) config(name, source string) (ServerConfig, error) {
 		return c, err
 	}
 	return c, nil
+}
+
+// isCallgate reports whether the entry is the one with which a host starts callgate.
+func (s *mcpServer) isCallgate() bool {
+	return strings.TrimSuffix(filepath.Base(s.Command), ".exe") == "callgate" && len(s.Args) > 0 && s.Args[0] == "run"
+}
+
+// servers are the options with which callgate's entry names files of servers, after a colon; "" if it names none.
+func (s *mcpServer) servers() string {
+	var b strings.Builder
+	for i, word := range s.Args {
+		if word == "--mcp-config" && i+1 < len(s.Args) {
+			b.WriteString(" --mcp-config " + s.Args[i+1])
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return ":" + b.String()
 }
 
 func pointers(list []string) []*string {

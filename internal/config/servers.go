@@ -79,6 +79,9 @@ func (c *Config) ServerNames() ([]string, error) {
 	return names, err
 }
 
+// ErrNoServers: neither the configuration nor a file that it names has a server.
+var ErrNoServers = errors.New("no servers")
+
 // ProxyServers assembles what the proxy needs of every enabled server, from the configuration and from the
 // mcpServers files. Each is checked here, once, and an error names the entry.
 func (c *Config) ProxyServers() ([]proxy.Server, error) {
@@ -115,7 +118,7 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 		servers = append(servers, server)
 	}
 	if len(servers) == 0 && !c.RAG.Enabled { // then its own tools are enough
-		return nil, fmt.Errorf("no servers: add them under \"servers\" in callgate.yaml, name a file with --mcp-config, or wrap one command with callgate wrap -- COMMAND")
+		return nil, fmt.Errorf("%w: add them under \"servers\" in callgate.yaml, name a file with --mcp-config, or wrap one command with callgate wrap -- COMMAND", ErrNoServers)
 	}
 	return servers, nil
 }
