@@ -13,7 +13,15 @@ import (
 )
 
 // credentialNames are the secrets that can be replaced.
-var credentialNames = []string{string(credentials.Approve), string(credentials.View), string(credentials.MCP), string(credentials.Worker), string(credentials.Tools), string(credentials.Hook), string(credentials.Prompt)}
+func credentialNames() (names []string) {
+	for _, name := range credentials.Names() {
+		names = append(names, string(name))
+	}
+	return names
+}
+
+// asTheyAre opens the credentials of a data directory, of which some may be damaged or open to other users.
+func asTheyAre(dataDir string) (*credentials.Store, error) { return credentials.At(dataDir), nil }
 
 func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
@@ -33,13 +41,13 @@ A person can have a credential of their own, such as approve@alice.`,
 		Example: `  callgate credentials rotate mcp
   callgate credentials add approve@alice`,
 	}
-	change := func(done string, do func(*credentials.Store, credentials.Credential) error) func(*cobra.Command, []string) error {
+	change := func(done string, open func(dataDir string) (*credentials.Store, error), do func(*credentials.Store, credentials.Credential) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, args []string) error {
 			dir, err := dataDir()
 			if err != nil {
 				return err
 			}
-			held, err := credentials.Open(dir)
+			held, err := open(dir)
 			if err != nil {
 				return err
 			}
@@ -64,17 +72,17 @@ A person can have a credential of their own, such as approve@alice.`,
 			Short: "Replace a credential; clients with the old one lose access at once",
 			Example: `  callgate credentials rotate approve
   callgate credentials rotate approve@alice`,
-			ValidArgs: credentialNames,
+			ValidArgs: credentialNames(),
 			Args: func(cmd *cobra.Command, args []string) error {
 				if err := config.ArgsExactly(1)(cmd, args); err != nil {
 					return err
 				}
-				if credentials.Credential(args[0]).Person() == "" && !slices.Contains(credentialNames, args[0]) {
-					return fmt.Errorf("%q is no credential: use %s, or approve@NAME or view@NAME of a person", args[0], strings.Join(credentialNames, ", "))
+				if credentials.Credential(args[0]).Person() == "" && !slices.Contains(credentialNames(), args[0]) {
+					return fmt.Errorf("%q is no credential: use %s, or approve@NAME or view@NAME of a person", args[0], strings.Join(credentialNames(), ", "))
 				}
 				return nil
 			},
-			RunE: change("the credential %[1]s is a new secret now", (*credentials.Store).Rotate),
+			RunE: change("the credential %[1]s is a new secret now", asTheyAre, (*credentials.Store).Rotate),
 		},
 		&cobra.Command{
 			Use:   "add ROLE@PERSON",
@@ -85,14 +93,14 @@ proves that alice answered, because nobody else can use the name.`,
   callgate open --as alice
   callgate approve --as alice`,
 			Args: named,
-			RunE: change("the credential %s is in %s", (*credentials.Store).Add),
+			RunE: change("the credential %s is in %s", credentials.Open, (*credentials.Store).Add),
 		},
 		&cobra.Command{
 			Use:     "remove ROLE@PERSON",
 			Short:   "Remove a person's credential; clients with it lose access at once",
 			Example: "  callgate credentials remove approve@alice",
 			Args:    named,
-			RunE:    change("the credential %[1]s opens nothing any more", (*credentials.Store).Remove),
+			RunE:    change("the credential %[1]s opens nothing any more", credentials.Open, (*credentials.Store).Remove),
 		},
 		newCredentialsListCommand(dataDir),
 	)

@@ -229,7 +229,7 @@ func (x *examination) rules() {
 
 // credentials looks at who could read what opens the gate.
 func (x *examination) credentials() {
-	dir := filepath.Join(x.o.DataDir, "credentials")
+	dir := credentials.Dir(x.o.DataDir)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		x.add(Finding{About: "credentials", State: OK, Text: "callgate makes them on first use"})
@@ -239,19 +239,20 @@ func (x *examination) credentials() {
 		x.add(Finding{About: "credentials", Text: err.Error()})
 		return
 	}
+	n := len(x.findings)
+	if open, ok := errors.AsType[*credentials.OpenError](credentials.CheckPrivate(dir)); ok {
+		x.add(Finding{About: "credentials", Text: "others can read " + open.Path, Cure: "chmod 700 " + open.Path, fix: func() error { return os.Chmod(open.Path, 0o700) }})
+	}
 	var people []string
-	bad := false
 	for _, e := range entries {
 		if person := credentials.Credential(e.Name()).Person(); person != "" {
 			people = append(people, e.Name())
 		}
-		info, err := e.Info()
-		if err == nil && runtime.GOOS != "windows" && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") && info.Mode().Perm()&0o077 != 0 {
-			bad = true
-			x.add(Finding{About: "credentials", Text: fmt.Sprintf("others can read %s: replace it", filepath.Join(dir, e.Name())), Cure: "rm " + filepath.Join(dir, e.Name()) + " (callgate makes a new one)", fix: renew(dir, e.Name())})
+		if open, ok := errors.AsType[*credentials.OpenError](credentials.CheckPrivate(filepath.Join(dir, e.Name()))); ok && e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+			x.add(x.replace(credentials.Credential(e.Name()), open))
 		}
 	}
-	if !bad {
+	if len(x.findings) == n {
 		text := "only you can read them"
 		if len(people) > 0 {
 			slices.Sort(people)
@@ -285,7 +286,11 @@ func (x *examination) processes() {
 		x.add(f)
 		x.port()
 	case err != nil:
-		x.add(Finding{About: "hub", Text: err.Error(), Cure: x.run("open --print")})
+		cure := "open --print"
+		if _, ok := errors.AsType[*credentials.OpenError](err); ok {
+			cure = "doctor --fix"
+		}
+		x.add(Finding{About: "hub", Text: err.Error(), Cure: x.run(cure)})
 	default:
 		x.add(Finding{About: "hub", State: OK, Text: fmt.Sprintf("running processes: %d", len(info.Processes))})
 		for _, p := range info.Processes {

@@ -6,22 +6,22 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"callgate/internal/companion/credentials"
 )
 
-// renew returns what replaces a credential that others may have read. A person's own is replaced by that person.
-func renew(dir, name string) func() error {
-	if credentials.Credential(name).Person() != "" {
-		return nil
+// replace says how to replace a credential that others may have read. A person's own is replaced by that person, and
+// that of another service at that service.
+func (x *examination) replace(name credentials.Credential, open *credentials.OpenError) Finding {
+	f := Finding{About: "credentials", Text: fmt.Sprintf("others can read %s: replace it", open.Path), Cure: x.run("credentials rotate " + string(name))}
+	switch {
+	case slices.Contains(credentials.Names(), name):
+		f.fix = func() error { return credentials.At(x.o.DataDir).Rotate(name) }
+	case name.Person() == "":
+		f.Text, f.Cure = fmt.Sprintf("others can read %s: close it, and put a new secret of that service there", open.Path), "chmod 600 "+open.Path
 	}
-	return func() error {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			return err
-		}
-		_, err := credentials.Open(filepath.Dir(dir)) // makes what is missing
-		return err
-	}
+	return f
 }
 
 // writable looks for files by which others could change what callgate decides.

@@ -53,6 +53,9 @@ func (t Target) Ask(ctx context.Context, method, path string, body, answer any) 
 			Error wire.RestError `json:"error"`
 		}
 		_ = json.Unmarshal(data, &refused) // who answers with something else has said nothing more than the status
+		if err := t.exposed(); err != nil && response.StatusCode == http.StatusUnauthorized {
+			return err
+		}
 		return &wire.RequestError{Status: response.StatusCode, Code: refused.Error.Code, Message: refused.Error.Message}
 	}
 	if answer == nil {

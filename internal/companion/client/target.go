@@ -54,7 +54,7 @@ func (t Target) connect(ctx context.Context, within time.Duration) (_ *websocket
 	dialer := websocket.Dialer{TLSClientConfig: t.tls(), HandshakeTimeout: dialTimeout, Subprotocols: []string{wire.Subprotocol}}
 	conn, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(urlOf(address), "http")+"/ws", http.Header{"Authorization": {"Bearer " + token}})
 	if response != nil && response.StatusCode == http.StatusUnauthorized {
-		return nil, "", wire.ErrUnauthorized
+		return nil, "", cmp.Or(t.exposed(), wire.ErrUnauthorized)
 	}
 	if said := refusedWith(response); err != nil && said != "" {
 		return nil, "", fmt.Errorf("callgate at %s lets no other clients in: %s", address, said)
@@ -77,6 +77,10 @@ func (t Target) connect(ctx context.Context, within time.Duration) (_ *websocket
 	}
 	return conn, address, nil
 }
+
+// exposed says that a credential of this machine is open to other users: a callgate with the same data directory lets
+// nobody in then.
+func (t Target) exposed() error { return credentials.At(t.DataDir).Exposed() }
 
 // refusedWith is what a companion says of itself instead of opening a WebSocket; "" when it says nothing.
 func refusedWith(response *http.Response) string {
@@ -113,6 +117,9 @@ func (t Target) prove(ctx context.Context, name credentials.Credential) (address
 	token, err = credentials.At(t.DataDir).Token(name)
 	if errors.Is(err, fs.ErrNotExist) && name.Person() != "" {
 		return "", "", fmt.Errorf("%w: %s", wire.ErrNoCredential, name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", fmt.Errorf("read the %s credential: %w: run \"callgate credentials rotate %[1]s\" to make it", name, err)
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("read the %s credential: %w", name, err)

@@ -36,6 +36,9 @@ const (
 	tokenLength = 43 // of tokenBytes in unpadded base64url
 )
 
+// Names are the credentials that are nobody's in particular. Each is there after Open.
+func Names() []Credential { return []Credential{Approve, View, MCP, Worker, Tools, Hook, Prompt} }
+
 // Store reads and makes the secrets of one data directory. Each secret is 32 random bytes in
 // base64url, in a file of its own: 0600, in a directory that is 0700. They are handed over by file only,
 // never in arguments or the environment, where every process of the user could read them.
@@ -58,7 +61,7 @@ func Open(dataDir string) (*Store, error) {
 		return nil, err
 	}
 	err := c.locked(func() error {
-		for _, name := range []Credential{Approve, View, MCP, Worker, Tools, Hook, Prompt} {
+		for _, name := range Names() {
 			_, err := c.Token(name)
 			if errors.Is(err, fs.ErrNotExist) {
 				err = c.replace(name)
@@ -91,6 +94,9 @@ func (c *Store) Token(name Credential) (string, error) {
 // "" for others.
 func (c *Store) read(name Credential) (token string, until time.Time, account string, err error) {
 	data, err := ReadPrivate(filepath.Join(c.dir, string(name)))
+	if open, ok := errors.AsType[*OpenError](err); ok {
+		err = &exposed{name, open}
+	}
 	if err != nil {
 		return "", until, "", err
 	}
@@ -116,8 +122,38 @@ func Foreign(dataDir, name string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// Rotate replaces the secret called name. Clients that hold the old one are turned away from now on.
+// Exposed returns an error that wraps an *OpenError if other users can read the folder of the credentials or one of
+// those by which clients come in. Then callgate lets nobody in.
+func (c *Store) Exposed() error {
+	err := CheckPrivate(c.dir)
+	if people, wrong := c.People(); err == nil && wrong == nil {
+		for _, name := range append(people, Names()...) {
+			if _, _, _, err = c.read(name); err != nil && isOpen(err) {
+				return err
+			}
+		}
+		return nil
+	}
+	if isOpen(err) {
+		return err
+	}
+	return nil
+}
+
+func isOpen(err error) bool {
+	_, ok := errors.AsType[*OpenError](err)
+	return ok
+}
+
+// Rotate replaces the secret called name, whatever is wrong with it. Clients that hold the old one are turned away from
+// now on.
 func (c *Store) Rotate(name Credential) error {
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return fmt.Errorf("credentials: %w", err)
+	}
+	if err := CheckPrivate(c.dir); err != nil {
+		return err
+	}
 	return c.locked(func() error { return c.replace(name) })
 }
 

@@ -105,7 +105,7 @@ func TestCredentialsModes(t *testing.T) {
 		spoil func() error
 		mend  func() error
 	}{
-		{"file readable by the group", func() error { return os.Chmod(path, 0o640) }, func() error { return os.Chmod(path, 0o600) }},
+		{"file readable by the group", func() error { return os.Chmod(path, 0o640) }, func() error { return At(dir).Rotate(Approve) }},
 		{"file writable by others", func() error { return os.Chmod(path, 0o602) }, func() error { return os.Chmod(path, 0o600) }},
 		{"directory listable", func() error { return os.Chmod(c.dir, 0o755) }, func() error { return os.Chmod(c.dir, 0o700) }},
 		{"symbolic link", func() error {
@@ -123,6 +123,9 @@ func TestCredentialsModes(t *testing.T) {
 			}
 			if _, err := Open(dir); err == nil {
 				t.Error("it was accepted")
+			}
+			if open := strings.Contains(tt.name, "able"); (c.Exposed() != nil) != open {
+				t.Errorf("exposed: %v", c.Exposed())
 			}
 			if err := tt.mend(); err != nil {
 				t.Fatal(err)

@@ -3,12 +3,38 @@ package credentials
 import (
 	"fmt"
 	"io"
+	"io/fs"
 
 	"callgate/internal/durable"
 )
 
 // maxPrivate bounds a private file, in bytes: all of them are small.
 const maxPrivate = 4096
+
+// OpenError says that other users can read or write a file or folder that only the user may.
+type OpenError struct {
+	Path string
+	Mode fs.FileMode
+}
+
+func (e *OpenError) Error() string {
+	if e.Mode.IsDir() {
+		return fmt.Sprintf("%s is open to other users (mode %04o): run chmod 700 %[1]s", e.Path, e.Mode.Perm())
+	}
+	return fmt.Sprintf("%s is open to other users (mode %04o): run chmod 600 %[1]s, and make a new secret if others may have read it", e.Path, e.Mode.Perm())
+}
+
+// exposed is an OpenError of a credential, which callgate itself can replace.
+type exposed struct {
+	name Credential
+	open *OpenError
+}
+
+func (e *exposed) Error() string {
+	return fmt.Sprintf("%s is open to other users (mode %04o): run \"callgate credentials rotate %s\", which replaces it, also while callgate runs", e.open.Path, e.open.Mode.Perm(), e.name)
+}
+
+func (e *exposed) Unwrap() error { return e.open }
 
 // ReadPrivate reads a small file that only the user can read and write.
 func ReadPrivate(path string) ([]byte, error) {

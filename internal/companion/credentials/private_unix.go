@@ -18,8 +18,8 @@ func CheckPrivate(path string) error {
 	if !info.Mode().IsRegular() && !info.IsDir() {
 		return fmt.Errorf("%s is neither a file nor a directory: refused", path)
 	}
-	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return fmt.Errorf("%s is open to other users (mode %04o): delete it, callgate makes a new one", path, info.Mode().Perm())
+	if info.Mode().Perm()&0o077 != 0 {
+		return &OpenError{Path: path, Mode: info.Mode()}
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s belongs to another user: refused", path)
