@@ -96,14 +96,15 @@ func locationOf(m install.Machine, host string) (options []string) {
 	if err != nil {
 		return nil
 	}
-	for _, e := range install.Entries(m, &found[0]) {
-		location := e.Location()
-		for _, name := range []string{"--config", "--worker"} { // in the order of connect
-			if value := location[name]; value != "" {
-				options = append(options, name+"="+value)
-			}
-		}
-		return options
+	entries := install.Entries(m, &found[0])
+	if len(entries) == 0 {
+		return nil
 	}
-	return nil
+	location := entries[0].Location()
+	for _, name := range []string{"--config", "--worker"} { // in the order of connect
+		if value := location[name]; value != "" {
+			options = append(options, name+"="+value)
+		}
+	}
+	return options
 }

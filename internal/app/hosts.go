@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"callgate/internal/companion/wire"
+	"callgate/internal/config"
 	"callgate/internal/doctor"
 	"callgate/internal/install"
 )
@@ -25,6 +26,9 @@ func hostsHere(dataDir string) func() []wire.HostState {
 			return list
 		}
 		o := doctor.Options{DataDir: dataDir, Location: map[string]string{"--data-dir": dataDir}}
+		if dataDir != config.DefaultDataDir() {
+			o.Chosen = " --data-dir " + config.Quote(dataDir)
+		}
 		connect := Connect{DataDir: dataDir, AsConnected: true, Scopes: []string{"user", "local", "plugin"}}
 		if o.Machine, o.PlanErr = install.ThisMachine(""); o.PlanErr == nil {
 			o.Plan, o.PlanErr = connect.Plan(nil)
