@@ -84,15 +84,26 @@ func (b *files) stage(given string) {
 
 // writes notes the paths that a written location leads to. With whole, that includes all that is in a folder.
 func (b *files) writes(l *workspace.Location, whole bool) {
+	b.noteWrites(l, Written{Whole: whole})
+}
+
+// mayWrite notes the paths that a location leads to which the call writes perhaps.
+func (b *files) mayWrite(l *workspace.Location) { b.noteWrites(l, Written{Guessed: true}) }
+
+// noteWrites notes each absolute path of the location as w says. What is known of a path replaces a guess.
+func (b *files) noteWrites(l *workspace.Location, w Written) {
 	for _, path := range l.Paths {
 		if !filepath.IsAbs(path) {
 			continue
 		}
-		if i := slices.IndexFunc(b.record.out.Writes, func(w Written) bool { return w.Path == path }); i >= 0 {
-			b.record.out.Writes[i].Whole = b.record.out.Writes[i].Whole || whole
-		} else {
-			b.record.out.Writes = append(b.record.out.Writes, Written{Path: path, Whole: whole})
+		w.Path = path
+		i := slices.IndexFunc(b.record.out.Writes, func(o Written) bool { return o.Path == path })
+		if i < 0 {
+			b.record.out.Writes = append(b.record.out.Writes, w)
+			continue
 		}
+		o := &b.record.out.Writes[i]
+		o.Whole, o.Guessed = o.Whole || w.Whole, o.Guessed && w.Guessed
 	}
 }
 

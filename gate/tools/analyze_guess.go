@@ -191,7 +191,7 @@ func (b *builder) guessedPath(name, s string) {
 		if !b.record.tool.guess.reads {
 			b.files.deny(KindWriteFile, &l)
 			b.files.markPlaces(&l)
-			b.files.writes(&l, false)
+			b.files.mayWrite(&l)
 			b.files.wipesPath(Plain, "", &l)
 		}
 	}

@@ -139,6 +139,9 @@ type Source struct {
 type Written struct {
 	Path  string // absolute, and not resolved where a link itself may be what is written
 	Whole bool   // a folder is written, moved or removed with all that is in it
+	// Guessed says that nobody knows whether the call writes it: the text looks like a path, and what the tool does with
+	// it is unknown.
+	Guessed bool
 }
 
 // CommandView is one effective command of a shell text as approvers see it.
@@ -187,7 +190,7 @@ type Analysis struct {
 	// Operators says that a shell text of the call is more than one plain command: it has an operator, a redirection,
 	// a substitution or something else around its words.
 	Operators bool
-	Writes    []Written // every reading of every path that the call is known to write, on this machine
+	Writes    []Written // every reading of every path that the call writes, or may write, on this machine
 	Wipes     []Wipe    // every reading of every path that the call may remove, overwrite, move or close as a whole
 	// Runs says that the call runs something on this machine that may write unknown files: a command, input to a
 	// process, a change of a repository.

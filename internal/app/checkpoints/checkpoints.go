@@ -45,7 +45,7 @@ func (k *Checkpoints) UndoOrNil() func(gate.Call, *tools.Analysis) *gate.Undo {
 }
 
 // Undo says, for the people who decide, whether the files that a call writes are kept first; nil if it writes no known
-// file.
+// file. It promises nothing for a path that the call may leave alone: what else the call does cannot be restored.
 func (k *Checkpoints) Undo(call gate.Call, a *tools.Analysis) *gate.Undo {
 	paths := pathsOf(a)
 	if len(paths) == 0 {
@@ -53,6 +53,9 @@ func (k *Checkpoints) Undo(call gate.Call, a *tools.Analysis) *gate.Undo {
 	}
 	if list := notable(k.Store.Unkept(context.Background(), call.Place.Dir, paths)); len(list) > 0 {
 		return &gate.Undo{Text: "Cannot be restored: " + unkept(list)}
+	}
+	if !slices.ContainsFunc(a.Writes, func(w tools.Written) bool { return !w.Guessed && !isDevice(w.Path) }) {
+		return nil
 	}
 	return &gate.Undo{Kept: true, Text: "callgate takes a snapshot first. You can restore it from Checkpoints."}
 }
@@ -114,7 +117,7 @@ func (k *Checkpoints) Keep(ctx context.Context, g *gate.Gate, s *gate.Session, c
 	return out, nil
 }
 
-// pathsOf are the paths that a call is known to write.
+// pathsOf are the paths that a call writes, or may write.
 func pathsOf(a *tools.Analysis) (paths []checkpoint.Path) {
 	for _, w := range a.Writes {
 		p := checkpoint.Path{Path: w.Path}
@@ -128,8 +131,10 @@ func pathsOf(a *tools.Analysis) (paths []checkpoint.Path) {
 
 // notable leaves out what nobody could want back: devices and the like.
 func notable(list []checkpoint.Conflict) []checkpoint.Conflict {
-	return slices.DeleteFunc(list, func(c checkpoint.Conflict) bool { return strings.HasPrefix(c.Path, "/dev/") })
+	return slices.DeleteFunc(list, func(c checkpoint.Conflict) bool { return isDevice(c.Path) })
 }
+
+func isDevice(path string) bool { return strings.HasPrefix(path, "/dev/") }
 
 // unkept words what could not be kept.
 func unkept(list []checkpoint.Conflict) string {
