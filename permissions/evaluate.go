@@ -131,6 +131,9 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 			}
 			return limit.after(none)
 		}
+		if r.Action == Allow && decides && none.weak == nil {
+			none.weak = r.Rule
+		}
 		if found := (ruling{action: r.Action.Stricter(Ask), rule: r.Rule, unbound: true}); found.stricter(&limit) {
 			limit = found
 		}
@@ -211,6 +214,7 @@ type ruling struct {
 	short   *Rule  // an allow that matched and did not reach the subject
 	beyond  string // what it did not reach
 	unmet   *Rule  // an allow that matched and whose condition does not hold
+	weak    *Rule  // an allow that matched only a guess of what the tool is
 }
 
 // stricter reports whether v is stricter than w. Of two confirms, the one that needs more persons is stricter.
@@ -227,7 +231,7 @@ func (v *ruling) approvers() int {
 
 // after returns v, with the allows that a scan met and that did not count.
 func (v ruling) after(met ruling) ruling {
-	v.short, v.beyond, v.unmet = met.short, met.beyond, met.unmet
+	v.short, v.beyond, v.unmet, v.weak = met.short, met.beyond, met.unmet, met.weak
 	return v
 }
 
@@ -236,8 +240,8 @@ func (v ruling) finding(s *Subject, veto bool) Finding {
 	if v.rule != nil {
 		f.Layer = v.rule.Layer
 	}
-	if v.short != nil && v.action == Ask {
-		f.Short, f.Beyond = v.short, v.beyond
+	if v.action == Ask {
+		f.Short, f.Beyond, f.Weak = v.short, v.beyond, v.weak
 	}
 	return f
 }

@@ -100,6 +100,9 @@ type Finding struct {
 	// it does not reach.
 	Short  *Rule
 	Beyond string
+	// Weak is the last allow that matches a subject which asks, but does not count: it names a kind that is only a guess,
+	// or what several tools would be called.
+	Weak *Rule
 	// Unmet is the last allow that matches a subject which asks, and whose condition does not hold; Why says why not.
 	Unmet *Rule
 	Why   string

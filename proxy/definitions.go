@@ -103,6 +103,12 @@ func Survey(ctx context.Context, s Server, cacheDir, version string) (offered []
 	return offersOf(s, list.Items), wall, nil
 }
 
+// Remembered returns the tools that the server listed last; ok is false if none are cached. It asks no server.
+func Remembered(s Server, cacheDir string) (offered []Offered, ok bool) {
+	items, ok := upstream.Remembered(s.Upstream, upstream.Tools, cacheDir)
+	return offersOf(s, items), ok
+}
+
 // Accepted returns the server's tools as they were accepted last. It asks no server.
 func Accepted(s Server, pins *tools.Pins) ([]Offered, error) {
 	pinned, err := pins.Of(s.Tools.Identity)

@@ -29,7 +29,7 @@ func NewChecker(c *config.Config) (*rulebook.Checker, error) {
 			Protected: protected.WithNames(hub.SocketName).WithPorts(c.OwnPorts()),
 		},
 		Store: store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home}),
-		Cwd:   cwd, Home: xdg.Home, Shell: c.ShellSetup, Unknown: func(tool string) error { return config.Misspelled(c, tool) }, Worker: c.Worker, DataDir: c.DataDir,
+		Cwd:   cwd, Home: xdg.Home, Shell: c.ShellSetup, Unknown: func(tool string) error { return config.Misspelled(c, tool) }, Worker: c.Worker, DataDir: c.DataDir, CacheDir: c.Files().Cache(),
 	}
 	if ch.Agent, err = c.AgentRules(); err != nil {
 		return nil, err

@@ -21,6 +21,8 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
+	"callgate/internal/lazyregexp"
+	"callgate/internal/spelling"
 	"callgate/permissions"
 	"callgate/permissions/store"
 	"callgate/proxy"
@@ -41,7 +43,9 @@ type Checker struct {
 	Unknown  func(tool string) error // says what a tool that is not known may mean; nil, or nothing, when nobody can say
 	Worker   string
 	DataDir  string
+	CacheDir string // where servers' lists are cached; "" when none are
 
+	known  *known                         // what the servers listed last; nil until it is needed
 	parsed map[string]*permissions.Policy // of the permissions that requests bring along
 }
 
@@ -89,6 +93,9 @@ func refused(request Request, err error) Answer {
 
 // Check judges one call.
 func (ch *Checker) Check(request Request) Answer {
+	if err := ch.offered(request.Tool); err != nil {
+		return refused(request, err)
+	}
 	call, err := ch.call(request)
 	if err != nil {
 		return refused(request, err)
@@ -263,10 +270,14 @@ func (ch *Checker) call(request Request) (gate.Call, error) {
 	return call, nil
 }
 
-// Tool finds a kind, or a tool of a configured server as it is known without asking the server.
+// Tool finds a kind, or a tool of a configured server as it is known without asking the server: as the server listed it
+// last, or by its name alone.
 func (ch *Checker) Tool(name string) (*tools.Tool, tools.Place) {
 	for _, s := range ch.Servers {
 		if own, ok := strings.CutPrefix(name, s.Tools.Name+"_"); ok {
+			if t := ch.listed().tools[name]; t != nil {
+				return t, s.Place
+			}
 			t := tools.Describe(s.Tools, own, name, nil)
 			t.Plain = proxy.Plain(name)
 			return t, s.Place
@@ -275,12 +286,69 @@ func (ch *Checker) Tool(name string) (*tools.Tool, tools.Place) {
 	return tools.KindTool(name), tools.Place{Dir: ch.Cwd, Roots: []string{ch.Cwd}, Home: ch.Home, Shell: ch.Shell}
 }
 
-// Arguments reads what stands for a call's arguments on a command line.
+// known is what the configured servers listed last.
+type known struct {
+	tools   map[string]*tools.Tool // by qualified name
+	names   []string
+	servers map[string]bool // those whose list is known
+}
+
+// listed reads the cached lists once.
+func (ch *Checker) listed() *known {
+	if ch.known != nil {
+		return ch.known
+	}
+	ch.known = &known{tools: map[string]*tools.Tool{}, servers: map[string]bool{}}
+	var all []proxy.Offered
+	for _, s := range ch.Servers {
+		offered, ok := proxy.Remembered(s, ch.CacheDir)
+		ch.known.servers[s.Tools.Name] = ok
+		all = append(all, offered...)
+	}
+	for _, t := range proxy.Name(all) {
+		ch.known.tools[t.Qualified] = t
+		ch.known.names = append(ch.known.names, t.Qualified)
+	}
+	return ch.known
+}
+
+// offered refuses a tool that its server does not list, if the server's list is known.
+func (ch *Checker) offered(name string) error {
+	for _, s := range ch.Servers {
+		if !strings.HasPrefix(name, s.Tools.Name+"_") {
+			continue
+		}
+		switch k := ch.listed(); {
+		case !k.servers[s.Tools.Name] || k.tools[name] != nil:
+			return nil
+		default:
+			return notListed(name, k.names)
+		}
+	}
+	return nil
+}
+
+// notListed says which tool may be meant.
+func notListed(name string, names []string) error {
+	if near := spelling.Nearest(name, names); near != "" {
+		return fmt.Errorf("unknown tool: %s; did you mean %q?", name, near)
+	}
+	return fmt.Errorf("unknown tool: %s; callgate tools lists them", name)
+}
+
+// Arguments reads what stands for a call's arguments on a command line: a JSON object, or the main argument as text. A
+// text that begins like an object and is none is refused, unless it is a command: a shell's may begin with a brace.
 func (ch *Checker) Arguments(tool, text string) (jsontext.Value, error) {
-	if v := jsontext.Value(text); v.Kind() == '{' && v.IsValid() {
-		return v, nil
+	if err := ch.offered(tool); err != nil {
+		return nil, err
 	}
 	t, _ := ch.Tool(tool)
+	if jsontext.Value(text).Kind() == '{' && (t == nil || t.Kind != tools.KindShell || member.MatchString(text)) {
+		if err := jsonx.Check([]byte(text)); err != nil {
+			return nil, fmt.Errorf("the arguments: %w", err)
+		}
+		return jsontext.Value(text), nil
+	}
 	if t == nil {
 		return nil, nil // check says that there is no such tool
 	}
@@ -290,6 +358,9 @@ func (ch *Checker) Arguments(tool, text string) (jsontext.Value, error) {
 	}
 	return json.Marshal(map[string]string{name: text})
 }
+
+// member is how a JSON object begins, whole or cut off, and no group of commands: "{ ls; }", "{ \"my program\" x; }".
+var member = lazyregexp.New(`^\s*\{\s*("[^"]*("\s*(:|$)|$)|\}|$)`)
 
 // Judged judges a call by the worker's file, or by the policy when there is one, with the code of the live gate.
 func (ch *Checker) Judged(request Request, policy *permissions.Policy) (gate.Call, gate.Verdict, error) {

@@ -139,6 +139,24 @@ func (c *cache) sibling(key string) (newest record) {
 	return newest
 }
 
+// Remembered returns the items of the list that the server sent last, to whichever host; ok is false if none is cached.
+// It starts no server.
+func Remembered(cfg Config, k Kind, cacheDir string) (items []Item, ok bool) {
+	if cacheDir == "" || cfg.Serve != nil {
+		return nil, false
+	}
+	key, err := cacheKey(cfg, Hello{})
+	if err != nil {
+		return nil, false
+	}
+	pages, ok := newCache(cacheDir).sibling(key).Lists[k.String()]
+	if !ok {
+		return nil, false
+	}
+	list, err := parseList(k, pages, slog.New(slog.DiscardHandler))
+	return list.Items, err == nil
+}
+
 // prune removes files that nobody has used since then.
 func (c *cache) prune(then time.Time) {
 	entries, err := os.ReadDir(c.dir)

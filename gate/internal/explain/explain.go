@@ -45,7 +45,7 @@ func Ask(f *permissions.Finding) string {
 		return fmt.Sprintf("The rule %s stops short of %s: it covers what looks, builds, tests and changes the workspace.", f.Short, Subject(&f.Subject))
 	case f.Unmet != nil:
 		return fmt.Sprintf("The rule %s would allow %s, but its condition does not hold: %s.", f.Unmet, Subject(&f.Subject), tools.Visible(f.Why))
-	case f.Unbound && f.Rule != nil && f.Rule.Action == permissions.Allow:
+	case f.Weak != nil:
 		return weak(f)
 	case f.Rule == nil:
 		return fmt.Sprintf("No rule says anything about %s.", Subject(&f.Subject))
@@ -58,10 +58,10 @@ func Ask(f *permissions.Finding) string {
 func weak(f *permissions.Finding) string {
 	s := &f.Subject
 	if s.Plain != "" {
-		return fmt.Sprintf("The rule %s would allow %s, but several tools of the server would be called %s. Name %s in a rule.", f.Rule, Subject(s), s.Plain, s.Tool)
+		return fmt.Sprintf("The rule %s would allow %s, but several tools of the server would be called %s. Name %s in a rule.", f.Weak, Subject(s), s.Plain, s.Tool)
 	}
 	return fmt.Sprintf("The rule %s would allow %s, but nobody said that %s is of this kind: callgate guesses it, and a guess allows nothing. "+
-		"Name %s in a rule, or set its kind under \"tools\" of its server in callgate.yaml.", f.Rule, Subject(s), s.Tool, s.Tool)
+		"Name %s in a rule, or set its kind under \"tools\" of its server in callgate.yaml.", f.Weak, Subject(s), s.Tool, s.Tool)
 }
 
 func Subject(s *permissions.Subject) string {

@@ -10,7 +10,7 @@ import (
 
 // An allow that matches and does not count says why, and what would count.
 func TestAskSaysWhyAnAllowDoesNotCount(t *testing.T) {
-	file, err := permissions.ParseFile("p.jsonc", []byte(`{"read_file": "allow", "files_read": "allow"}`), "/home/me")
+	file, err := permissions.ParseFile("p.jsonc", []byte(`{"*": "ask", "read_file": "allow", "files_read": "allow"}`), "/home/me")
 	if err != nil {
 		t.Fatal(err)
 	}
