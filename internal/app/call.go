@@ -45,7 +45,7 @@ func Call(ctx context.Context, c *config.Config, servers []proxy.Server, tool st
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	go sayWaiting(ctx, sidecar.Gate)
+	go sayWaiting(ctx, sidecar.Gate, c.Program())
 	var call mcp.CallToolRequest
 	call.Params.Name, call.Params.Arguments = tool, arguments
 	result, err := host.CallTool(ctx, call)
@@ -71,8 +71,8 @@ func meantTool(ctx context.Context, host *mcpclient.Client, tool string, err err
 	return fmt.Errorf("%w; callgate tools lists them", err)
 }
 
-// sayWaiting says once that the call waits for a person.
-func sayWaiting(ctx context.Context, g *gate.Gate) {
+// sayWaiting says once that the call waits for a person, and with which commands of the program to answer.
+func sayWaiting(ctx context.Context, g *gate.Gate, program string) {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	for {
@@ -81,7 +81,7 @@ func sayWaiting(ctx context.Context, g *gate.Gate) {
 			return
 		case <-look.C:
 			if len(g.Pending()) > 0 {
-				fmt.Fprintln(os.Stderr, `The call waits for a person: run "callgate approve" in another terminal, or "callgate open".`)
+				fmt.Fprintf(os.Stderr, "The call waits for a person: run %[1]s approve in another terminal, or %[1]s open.\n", program)
 				return
 			}
 		}

@@ -58,14 +58,14 @@ within ten minutes.`,
 			}
 			var view wire.PresenceView
 			if err := target.Ask(cmd.Context(), http.MethodGet, "/api/presence", nil, &view); err != nil {
-				return companionclient.Cure(err)
+				return companionclient.Cure(err, config.Program(dir))
 			}
 			if view.Needs == string(presence.None) {
 				return errors.New("no answer needs a passkey: set approvers.presence to high or always in the configuration, and start callgate again")
 			}
 			page, err := companionclient.PageURL(cmd.Context(), target)
 			if err != nil {
-				return companionclient.Cure(err)
+				return companionclient.Cure(err, config.Program(dir))
 			}
 			code, life, err := presence.OpenKeys(dir).NewCode()
 			if err != nil {

@@ -46,7 +46,7 @@ whether their servers run behind the guard. It also names a freeze and the first
 			}
 			one, err := summarize(cmd.Context(), dir)
 			if err != nil {
-				return companionclient.Cure(err)
+				return companionclient.Cure(err, config.Program(dir))
 			}
 			if asJSON {
 				return output.JSON(cmd.OutOrStdout(), one)

@@ -26,6 +26,7 @@ import (
 	"callgate/internal/hosthooks"
 	"callgate/internal/install"
 	"callgate/internal/presence"
+	"callgate/internal/visible"
 	"callgate/permissions"
 	"callgate/permissions/lint"
 	"callgate/permissions/store"
@@ -217,7 +218,7 @@ func (x *examination) rules() {
 		}
 	}
 	if n > 0 {
-		x.add(Finding{About: "rules", State: Warning, Text: fmt.Sprintf("%d rules may not do what they seem to: denies that are lifted, allows that reach nothing, patterns that are too wide", n), Cure: x.run("rules lint")})
+		x.add(Finding{About: "rules", State: Warning, Text: visible.Count(n, "rule") + " may not work as meant: a misspelled tool, a deny that is lifted, an allow that reaches nothing, a pattern that is too wide", Cure: x.run("rules lint")})
 	} else {
 		x.add(Finding{About: "rules", State: OK, Text: fmt.Sprintf("%s: %d rules", x.o.Rules, len(file.Rules))})
 	}
@@ -440,7 +441,7 @@ func (x *examination) trail() {
 	} else if report, err := audit.Verify(dir); err != nil {
 		x.add(Finding{About: "record", Text: err.Error(), Cure: x.run("audit verify")})
 	} else if len(report.Breaks) > 0 {
-		x.add(Finding{About: "record", Text: fmt.Sprintf("it is damaged in %d places", len(report.Breaks)), Cure: x.run("audit verify")})
+		x.add(Finding{About: "record", Text: "it is damaged in " + visible.Count(len(report.Breaks), "place"), Cure: x.run("audit verify")})
 	} else {
 		x.add(Finding{About: "record", State: OK, Text: "no damage found"})
 	}

@@ -118,8 +118,8 @@ func checkpointState(c *checkpoint.Checkpoint) string {
 	return strings.Join(words, ", ")
 }
 
-// Restored prints what a restore did.
-func Restored(w io.Writer, done *checkpoint.Restored) error {
+// Restored prints what a restore did. The commands that it names begin with program.
+func Restored(w io.Writer, done *checkpoint.Restored, program string) error {
 	var b strings.Builder
 	for _, path := range done.Files {
 		fmt.Fprintf(&b, "restored  %s\n", visible.Text(path))
@@ -131,11 +131,11 @@ func Restored(w io.Writer, done *checkpoint.Restored) error {
 		fmt.Fprintf(&b, "stray     %s: a killed server seems to have left it\n", visible.Text(path))
 	}
 	if len(done.Stray) > 0 {
-		fmt.Fprintf(&b, "to remove stray files: callgate checkpoints restore %s --remove-stray\n", done.ID)
+		fmt.Fprintf(&b, "to remove stray files: %s checkpoints restore %s --remove-stray\n", program, done.ID)
 	}
 	switch {
 	case done.Checkpoint != "":
-		fmt.Fprintf(&b, "to take this back: callgate checkpoints restore %s\n", done.Checkpoint)
+		fmt.Fprintf(&b, "to take this back: %s checkpoints restore %s\n", program, done.Checkpoint)
 	case len(done.Failed) == 0 && len(done.Stray) == 0:
 		b.WriteString("everything is as it was kept already\n")
 	}

@@ -72,9 +72,9 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 			}
 			switch {
 			case o.channels:
-				return companionclient.Cure(approveChannels(cmd.Context(), c, o))
+				return companionclient.Cure(approveChannels(cmd.Context(), c, o), c.Program())
 			case o.desktop:
-				return companionclient.Cure(approveDesktop(cmd.Context(), c, o))
+				return companionclient.Cure(approveDesktop(cmd.Context(), c, o), c.Program())
 			}
 			run := approve
 			if o.next {
@@ -83,7 +83,7 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 			outcome, err := run(cmd.Context(), c.DataDir, o)
 			switch {
 			case err != nil:
-				return companionclient.Cure(err)
+				return companionclient.Cure(err, c.Program())
 			case outcome == wire.Rejected:
 				return exitRejected
 			case outcome == wire.Withdrawn:

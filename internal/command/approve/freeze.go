@@ -82,10 +82,10 @@ func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.Fre
 	target := companionclient.Target{DataDir: dataDir, Credential: credential, Client: wire.ClientInfo{Name: person, Version: app.Version, Kind: "tui"}}
 	err = target.Ask(ctx, method, "/api/freeze", body, nil)
 	if !errors.Is(err, wire.ErrNotRunning) && !errors.Is(err, wire.ErrUnreachable) {
-		return companionclient.Cure(err)
+		return companionclient.Cure(err, config.Program(dataDir))
 	}
 	if as != "" {
-		return fmt.Errorf("%w: to do it as %s, somebody has to check the credential", companionclient.Cure(err), as)
+		return fmt.Errorf("%w: to do it as %s, somebody has to check the credential", companionclient.Cure(err, config.Program(dataDir)), as)
 	}
 	if _, err := credentials.Open(dataDir); err != nil { // of this data directory's own people
 		return err

@@ -51,7 +51,7 @@ With --print, or if it cannot start a browser, it prints the address. Keep it se
 				}
 			}
 			if err != nil {
-				return companionclient.Cure(err)
+				return companionclient.Cure(err, config.Program(dir))
 			}
 			if !show {
 				if err = app.OpenBrowser(page); err == nil {

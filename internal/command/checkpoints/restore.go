@@ -54,12 +54,12 @@ Rules do not limit your restores. callgate's own files are never restored, and l
 			o.By, o.SessionID, o.Secret = by, one.SessionID, config.Hidden(c, &one)
 			done, err := store.Restore(cmd.Context(), one.ID, o)
 			if err != nil {
-				return explainRestore(err)
+				return explainRestore(err, c.Program())
 			}
 			if asJSON {
 				err = output.JSON(cmd.OutOrStdout(), done)
 			} else {
-				err = output.Restored(cmd.OutOrStdout(), done)
+				err = output.Restored(cmd.OutOrStdout(), done, c.Program())
 			}
 			if err == nil && len(done.Failed) > 0 {
 				return exit.Code(1)
@@ -85,15 +85,15 @@ func recordRestore(c *config.Config, one *checkpoint.Checkpoint, by string, forc
 	return errors.Join(err, log.Close())
 }
 
-// explainRestore adds what can be done about it.
-func explainRestore(err error) error {
+// explainRestore adds what can be done about it with the program.
+func explainRestore(err error, program string) error {
 	if conflict := (*checkpoint.ConflictError)(nil); errors.As(err, &conflict) {
 		var b strings.Builder
 		b.WriteString("nothing was restored:\n")
 		for _, c := range conflict.Conflicts {
 			fmt.Fprintf(&b, "  %s: %s\n", tools.Visible(c.Path), tools.Visible(c.Why))
 		}
-		b.WriteString("Look with \"callgate checkpoints diff\"; --force restores what was kept, --path restores only some files")
+		fmt.Fprintf(&b, "Look with \"%s checkpoints diff\"; --force restores what was kept, --path restores only some files", program)
 		return errors.New(b.String())
 	}
 	return err

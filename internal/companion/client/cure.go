@@ -7,11 +7,11 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Cure adds to an error what the user can do.
-func Cure(err error) error {
+// Cure adds to an error what the user can do. The commands begin with program: "callgate", perhaps with a data directory.
+func Cure(err error, program string) error {
 	switch {
 	case errors.Is(err, wire.ErrNotRunning):
-		return fmt.Errorf("%w\nStart a host, which starts callgate. To look at records and rules without a host, run \"callgate hub\".", err)
+		return fmt.Errorf("%w\nStart a host, which starts callgate. To look at records and rules without a host, run \"%s hub\".", err, program)
 	case errors.Is(err, wire.ErrUnreachable):
 		return fmt.Errorf("%w\nStart the host again, or name the right --address.", err)
 	case errors.Is(err, wire.ErrImpostor):
@@ -19,7 +19,7 @@ func Cure(err error) error {
 	case errors.Is(err, wire.ErrNameTaken):
 		return fmt.Errorf("%w\nShow it with --as.", err)
 	case errors.Is(err, wire.ErrNoCredential):
-		return fmt.Errorf("%w\nMake it with \"callgate credentials add approve@NAME\".", err)
+		return fmt.Errorf("%w\nMake it with \"%s credentials add approve@NAME\".", err, program)
 	case errors.Is(err, wire.ErrVersion):
 		return fmt.Errorf("%w\nUse the same version of callgate on both sides.", err)
 	}
