@@ -61,6 +61,19 @@ func paletteOf(w io.Writer) palette {
 	return palette(ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "")
 }
 
+// widthOf is how many characters fit on a line of the terminal that w is; 0 if it is none.
+func widthOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return max(0, width)
+}
+
 func (p palette) paint(code, s string) string {
 	if !p || s == "" || code == "" {
 		return s

@@ -76,29 +76,49 @@ func GrantsOf(grants []permissions.Grant, now time.Time) []Grant {
 	return rows
 }
 
-// Rules prints a table of rules and one of grants.
+// Rules prints a table of rules and one of grants. What is long comes last, and a terminal gets no more of it than fits.
 func Rules(w io.Writer, rules []Rule, grants []Grant) error {
-	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(out, "PLACE\tLAYER\tTOOL\tPATTERN\tACTION")
+	return tables(w, rules, grants, widthOf(w))
+}
+
+// tables is Rules for a terminal of that width; 0 for whole texts.
+func tables(w io.Writer, rules []Rule, grants []Grant, width int) error {
+	var text strings.Builder
+	out := tabwriter.NewWriter(&text, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(out, "ACTION\tPLACE\tLAYER\tTOOL\tPATTERN")
 	for _, r := range rules {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", filepath.Base(r.Source), r.Layer, visible.Text(r.Tool), visible.Text(strconv.Quote(r.Pattern)), r.Action)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", r.Action, filepath.Base(r.Source), r.Layer, cut(visible.Text(r.Tool), width/3), visible.Text(strconv.Quote(r.Pattern)))
 	}
-	if len(grants) > 0 {
-		// Another table with columns of its own.
-		if err := out.Flush(); err != nil {
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(w, cut(strings.TrimSuffix(line, "\n"), width)); err != nil {
 			return err
 		}
-		fmt.Fprintln(out, "\nINDEX\tPLACE\tTOOL\tPATTERN\tUP TO\tSERVER\tWORKSPACE\tBY\tAT\tEXPIRES")
 	}
+	if len(grants) == 0 {
+		return nil
+	}
+	out = tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(out, "\nINDEX\tUP TO\tEXPIRES\tTOOL\tPATTERN\tSERVER\tWORKSPACE\tBY\tAT\tPLACE")
 	for _, g := range grants {
 		expires := moment(g.Expires)
 		if g.Expired {
 			expires += " (expired)"
 		}
-		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Index, filepath.Base(g.Source), visible.Text(g.Tool), visible.Text(strconv.Quote(g.Pattern)), g.Risk,
-			orDash(visible.Text(g.Server)), orDash(visible.Text(g.Workspace)), orDash(visible.Text(g.By)), moment(g.At), expires)
+		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Index, g.Risk, expires, visible.Text(g.Tool), cut(visible.Text(strconv.Quote(g.Pattern)), width/3),
+			orDash(visible.Text(g.Server)), orDash(visible.Text(g.Workspace)), orDash(visible.Text(g.By)), moment(g.At), filepath.Base(g.Source))
 	}
 	return out.Flush()
+}
+
+// cut shortens a text to width characters; a width of 0 is none.
+func cut(text string, width int) string {
+	if runes := []rune(text); width > 0 && len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return text
 }
 
 func moment(t time.Time) string {
