@@ -30,13 +30,42 @@ const maxDocument = extract.MaxText
 
 // Add adds documents, or replaces those with the same IDs. When it returns nil, every process can find them.
 func (x *Index) Add(ctx context.Context, docs ...Document) error {
+	sources, err := sourcesOf(docs)
+	if err != nil {
+		return err
+	}
+	return x.change(ctx, func(w *writer) error { return w.addDocuments(ctx, sources) })
+}
+
+// replace adds a document and removes the others that old reports, as one change. It returns how many were removed.
+func (x *Index) replace(ctx context.Context, d Document, old func(*source) bool) (removed int, err error) {
+	sources, err := sourcesOf([]Document{d})
+	if err != nil {
+		return 0, err
+	}
+	err = x.change(ctx, func(w *writer) error {
+		if err := w.addDocuments(ctx, sources); err != nil {
+			return err
+		}
+		for k, at := range w.where {
+			if k.document && k.path != d.ID && old(w.source(at)) && w.remove(k) {
+				removed++
+			}
+		}
+		return nil
+	})
+	return removed, err
+}
+
+// sourcesOf are the documents as the index keeps them.
+func sourcesOf(docs []Document) ([]source, error) {
 	for i := range docs {
 		d := &docs[i]
 		if d.ID == "" {
-			return errors.New("rag: a document needs an ID")
+			return nil, errors.New("rag: a document needs an ID")
 		}
 		if len(d.Text) > maxDocument {
-			return fmt.Errorf("rag: document %q has %d bytes, more than %d", d.ID, len(d.Text), maxDocument)
+			return nil, fmt.Errorf("rag: document %q has %d bytes, more than %d", d.ID, len(d.Text), maxDocument)
 		}
 	}
 	sources := make([]source, len(docs))
@@ -46,7 +75,7 @@ func (x *Index) Add(ctx context.Context, docs ...Document) error {
 		sources[i] = source{Path: d.ID, Document: true, Kind: cmp.Or(d.Kind, KindNote), Language: cmp.Or(d.Language, "markdown"),
 			Title: d.Title, Text: text, Metadata: maps.Clone(d.Metadata), Size: int64(len(text)), Hash: hashOf([]byte(text)), Read: time.Now()}
 	}
-	return x.change(ctx, func(w *writer) error { return w.addDocuments(ctx, sources) })
+	return sources, nil
 }
 
 func (w *writer) addDocuments(ctx context.Context, docs []source) error {

@@ -61,16 +61,25 @@ func OpenKB(dir string, o Options) (*KB, error) {
 // Close closes it. One in memory is gone.
 func (kb *KB) Close() error { return kb.index.Close() }
 
+// PathKey is the member of a document's metadata that names the file that it is from.
+const PathKey = "path"
+
 // Add adds a document, read as by extract.Text, and returns its ID. The same text has the same ID, and takes over the
-// new metadata.
-func (kb *KB) Add(ctx context.Context, content string, metadata map[string]string) (string, error) {
+// new metadata. Other documents whose metadata has the same path are removed, and replaced says that there were some.
+func (kb *KB) Add(ctx context.Context, content string, metadata map[string]string) (id string, replaced bool, err error) {
 	text, err := extract.Text([]byte(content))
 	if err != nil {
-		return "", fmt.Errorf("the document was not added: %w", err)
+		return "", false, fmt.Errorf("the document was not added: %w", err)
 	}
 	sum := sha256.Sum256([]byte(text))
-	id := "doc-" + hex.EncodeToString(sum[:8])
-	return id, kb.index.Add(ctx, Document{ID: id, Kind: KindNote, Text: text, Metadata: metadata})
+	id = "doc-" + hex.EncodeToString(sum[:8])
+	d := Document{ID: id, Kind: KindNote, Text: text, Metadata: metadata}
+	path := metadata[PathKey]
+	if path == "" {
+		return id, false, kb.index.Add(ctx, d)
+	}
+	n, err := kb.index.replace(ctx, d, func(s *source) bool { return s.Kind == KindNote && s.Metadata[PathKey] == path })
+	return id, n > 0, err
 }
 
 // Put adds a document with its ID and its text as they are, or replaces the one of that ID.

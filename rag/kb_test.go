@@ -13,18 +13,18 @@ func TestKB(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hooks, err := kb.Add(t.Context(), "React hooks must follow the rules of hooks: call them at the top level, from components only.", map[string]string{"source": "docs", "topic": "react"})
+		hooks, _, err := kb.Add(t.Context(), "React hooks must follow the rules of hooks: call them at the top level, from components only.", map[string]string{"source": "docs", "topic": "react"})
 		if err != nil || !strings.HasPrefix(hooks, "doc-") {
 			t.Fatal(hooks, err)
 		}
-		if _, err := kb.Add(t.Context(), "Bread needs flour, water, salt and time. "+strings.Repeat("Ünd Zeit. ", 20), nil); err != nil {
+		if _, _, err := kb.Add(t.Context(), "Bread needs flour, water, salt and time. "+strings.Repeat("Ünd Zeit. ", 20), nil); err != nil {
 			t.Fatal(err)
 		}
-		long, err := kb.Add(t.Context(), strings.Repeat("# Gardens\n\n"+strings.Repeat("Roses want sun and water. ", 40)+"\n\n", 8), nil)
+		long, _, err := kb.Add(t.Context(), strings.Repeat("# Gardens\n\n"+strings.Repeat("Roses want sun and water. ", 40)+"\n\n", 8), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kb.Add(t.Context(), " \n", nil); err == nil {
+		if _, _, err := kb.Add(t.Context(), " \n", nil); err == nil {
 			t.Error("a document without content is taken")
 		}
 		found, err := kb.Search(t.Context(), "rules of hooks", 5, 0.3)
@@ -76,7 +76,7 @@ func TestKBShowsThePassage(t *testing.T) {
 		handbook.WriteString("# About " + topic + "\n\n" + strings.Repeat("Everybody has to read what is written on "+topic+". ", 30) + "\n\n")
 	}
 	handbook.WriteString("# Backups\n\nBackups of the database are kept for 90 days in another region.\n")
-	id, err := kb.Add(t.Context(), handbook.String(), map[string]string{"path": "a"})
+	id, _, err := kb.Add(t.Context(), handbook.String(), map[string]string{"path": "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestKBShowsThePassage(t *testing.T) {
 	}
 
 	// The same text is one document, whatever it came in.
-	again, err := kb.Add(t.Context(), "\uFEFF"+handbook.String(), map[string]string{"path": "b"})
+	again, _, err := kb.Add(t.Context(), "\uFEFF"+handbook.String(), map[string]string{"path": "b"})
 	if err != nil || again != id {
 		t.Errorf("the same text is %s, and was %s; %v", again, id, err)
 	}
@@ -113,7 +113,7 @@ func TestKBFindsPartsOfCJK(t *testing.T) {
 		"請求書は毎月末に経理部へ送付してください。締め切りを過ぎたものは翌月に処理されます。",
 		"노트북은입사첫날에지급되며퇴사할때반납해야합니다",
 	} {
-		id, err := kb.Add(t.Context(), text, nil)
+		id, _, err := kb.Add(t.Context(), text, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,5 +163,36 @@ func TestKBVersion(t *testing.T) {
 	}
 	if _, err := other.Remove(t.Context(), "doc-1"); err != nil || version() == put {
 		t.Errorf("it was removed, and the version is the same: %v", err)
+	}
+}
+
+// What is added of a file again replaces what was there of it, and nothing else.
+func TestKBReplacesWhatComesFromTheSameFile(t *testing.T) {
+	dir := t.TempDir()
+	kb, err := OpenKB(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kb.Close()
+	for _, c := range []struct {
+		text, path string
+		replaced   bool
+	}{
+		{"Backups are kept for 90 days.", "/a.md", false},
+		{"Badges are blue.", "/b.md", false},
+		{"A note of nowhere.", "", false},
+		{"Another note of nowhere.", "", false},
+		{"Backups are kept for 30 days.", "/a.md", true},
+		{"Backups are kept for 30 days.", "/a.md", false},
+	} {
+		if _, replaced, err := kb.Add(t.Context(), c.text, map[string]string{PathKey: c.path}); err != nil || replaced != c.replaced {
+			t.Errorf("%s of %q: replaced %v, %v", c.text, c.path, replaced, err)
+		}
+	}
+	if list, err := kb.List(); err != nil || len(list) != 4 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if found, err := kb.Search(t.Context(), "how long are backups kept", 5, 0.1); err != nil || len(found) != 1 || found[0].Content != "Backups are kept for 30 days." {
+		t.Errorf("%+v, %v", found, err)
 	}
 }

@@ -33,7 +33,8 @@ func (s searched) Clear(ctx context.Context, session, path string, _ audit.Autho
 }
 
 func (s searched) AddDocument(ctx context.Context, session, content string, metadata map[string]string, _ audit.Author) (string, error) {
-	return s.Service.AddDocument(ctx, session, content, metadata)
+	id, _, err := s.Service.AddDocument(ctx, session, content, metadata)
+	return id, err
 }
 
 func (s searched) RemoveDocument(ctx context.Context, session, id string, _ audit.Author) (bool, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -142,6 +143,9 @@ func cure(key, complaint string) string {
 
 // ArgsExactly takes n arguments, and says how the command is written when there are others.
 func ArgsExactly(n int) cobra.PositionalArgs { return ArgsBetween(n, n) }
+
+// ArgsAtLeast takes n arguments or more, likewise.
+func ArgsAtLeast(n int) cobra.PositionalArgs { return ArgsBetween(n, math.MaxInt) }
 
 // ArgsBetween takes at least least and at most most arguments, likewise.
 func ArgsBetween(least, most int) cobra.PositionalArgs {

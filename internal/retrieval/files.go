@@ -17,18 +17,23 @@ import (
 // mostOfFile bounds a file that is read for its text.
 const mostOfFile = 64 << 20
 
-// AddFiles adds the text of files, and prints the id of each document to out. The summary is for the record.
+// AddFiles adds the text of files, or replaces what was added of them before, and prints the id of each document to out.
+// The summary is for the record.
 func AddFiles(ctx context.Context, in io.Reader, out io.Writer, kb *rag.KB, paths []string) (summary string, err error) {
 	var added []string
 	var failed []error
 	for _, path := range paths {
-		id, err := addFile(ctx, in, kb, path)
+		id, replaced, err := addFile(ctx, in, kb, path)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", path, err))
 			continue
 		}
 		added = append(added, id)
-		if _, err := fmt.Fprintf(out, "%s  %s\n", id, tools.Visible(path)); err != nil {
+		note := ""
+		if replaced {
+			note = "  replaced"
+		}
+		if _, err := fmt.Fprintf(out, "%s  %s%s\n", id, tools.Visible(path), note); err != nil {
 			return "", err
 		}
 	}
@@ -59,33 +64,33 @@ func RemoveDocuments(ctx context.Context, kb *rag.KB, ids []string) (summary str
 	return summary, errors.Join(failed...)
 }
 
-func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (string, error) {
+func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (id string, replaced bool, err error) {
 	in, metadata := stdin, map[string]string(nil)
 	if path != "-" {
 		absolute, err := filepath.Abs(path)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		info, err := os.Stat(absolute)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		if !info.Mode().IsRegular() {
-			return "", errors.New("it is not a file: callgate index reads folders")
+			return "", false, errors.New("it is not a file: callgate index reads folders")
 		}
 		f, err := os.Open(absolute)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		defer f.Close()
-		in, metadata = f, map[string]string{"path": absolute}
+		in, metadata = f, map[string]string{rag.PathKey: absolute}
 	}
 	data, err := io.ReadAll(io.LimitReader(in, mostOfFile+1))
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if len(data) > mostOfFile {
-		return "", fmt.Errorf("it is larger than %d MiB", mostOfFile>>20)
+		return "", false, fmt.Errorf("it is larger than %d MiB", mostOfFile>>20)
 	}
 	return kb.Add(ctx, string(data), metadata)
 }

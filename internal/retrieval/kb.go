@@ -15,18 +15,18 @@ import (
 // ErrDenied: the rules deny reading the file that a document says it is from.
 var ErrDenied = errors.New("the rules deny reading the file that the document is from")
 
-// AddDocument adds a document to the knowledge base of a session and returns its ID.
-func (s *Service) AddDocument(ctx context.Context, sessionID, content string, metadata map[string]string) (string, error) {
+// AddDocument adds a document to the knowledge base of a session as rag.KB.Add does.
+func (s *Service) AddDocument(ctx context.Context, sessionID, content string, metadata map[string]string) (id string, replaced bool, err error) {
 	kb, err := s.kbOf(sessionID)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	denied, err := s.deniedFor(sessionID)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if path := deniedOrigin(denied, metadata); path != "" {
-		return "", fmt.Errorf("%w: %s", ErrDenied, path)
+		return "", false, fmt.Errorf("%w: %s", ErrDenied, path)
 	}
 	return kb.Add(ctx, content, metadata)
 }

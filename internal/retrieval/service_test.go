@@ -197,7 +197,7 @@ func TestVeto(t *testing.T) {
 	if got := r.best(t, "s1", "refreshToken"); got != "auth/token.go" {
 		t.Errorf("another session finds %q", got)
 	}
-	if _, err := r.AddDocument(t.Context(), "careful", "x", map[string]string{"source": "auth/token.go"}); !errors.Is(err, ErrDenied) {
+	if _, _, err := r.AddDocument(t.Context(), "careful", "x", map[string]string{"source": "auth/token.go"}); !errors.Is(err, ErrDenied) {
 		t.Errorf("a document from a vetoed file: %v", err)
 	}
 }
@@ -300,7 +300,7 @@ func TestKnowledgeBases(t *testing.T) {
 	r := start(t, func(o *Options) { o.KB = kb })
 	r.Opened("s1", []string{r.root})
 	r.Opened("s2", []string{r.root})
-	id, err := r.AddDocument(t.Context(), "s1", "The kettle is blue.", map[string]string{"topic": "kitchen"})
+	id, _, err := r.AddDocument(t.Context(), "s1", "The kettle is blue.", map[string]string{"topic": "kitchen"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,12 +314,12 @@ func TestKnowledgeBases(t *testing.T) {
 		{"path": "secret.txt"}, {"Source": filepath.Join(r.root, "secret.txt")}, {"uri": "file://" + filepath.ToSlash(filepath.Join(r.root, "secret.txt"))},
 		{"file": "link.txt"}, {"filename": filepath.Join(r.root, "link.txt")},
 	} {
-		if _, err := r.AddDocument(t.Context(), "s1", "1234", metadata); !errors.Is(err, ErrDenied) {
+		if _, _, err := r.AddDocument(t.Context(), "s1", "1234", metadata); !errors.Is(err, ErrDenied) {
 			t.Errorf("a document from %v: %v", metadata, err)
 		}
 	}
 	for _, metadata := range []map[string]string{{"source": "https://example.com/secret.txt"}, {"path": "notes.md"}, {"topic": "secret.txt"}} {
-		if _, err := r.AddDocument(t.Context(), "s1", "fine", metadata); err != nil {
+		if _, _, err := r.AddDocument(t.Context(), "s1", "fine", metadata); err != nil {
 			t.Errorf("a document from %v: %v", metadata, err)
 		}
 	}
@@ -327,7 +327,7 @@ func TestKnowledgeBases(t *testing.T) {
 	mine := start(t, nil)
 	mine.Opened("s1", nil)
 	mine.Opened("s2", nil)
-	if _, err := mine.AddDocument(t.Context(), "s1", "The kettle is blue.", nil); err != nil {
+	if _, _, err := mine.AddDocument(t.Context(), "s1", "The kettle is blue.", nil); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := mine.Documents("s2"); err != nil || len(list) != 0 {
@@ -364,7 +364,7 @@ func TestBudget(t *testing.T) {
 func TestContextPrompt(t *testing.T) {
 	r := start(t, nil)
 	r.Opened("s1", []string{r.root})
-	if _, err := r.AddDocument(t.Context(), "s1", "Spades hang in the shed.", nil); err != nil {
+	if _, _, err := r.AddDocument(t.Context(), "s1", "Spades hang in the shed.", nil); err != nil {
 		t.Fatal(err)
 	}
 	text, err := r.ContextPrompt(t.Context(), "s1", "Where are spades, and when are tulips planted?", 0)

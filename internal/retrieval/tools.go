@@ -84,7 +84,7 @@ func (t sessionTools) search(ctx context.Context, r mcp.CallToolRequest) (string
 var kbAddTool = mcp.NewTool("kb_add",
 	mcp.WithDescription("Keep a text in the knowledge base, to be found again by its words and its meaning."),
 	mcp.WithString("content", mcp.Required(), mcp.Description("The text, plain, Markdown or HTML; a PDF or DOCX file as a data: URL in base64")),
-	mcp.WithObject("metadata", mcp.Description("What to remember of it, as texts: a source, a topic. \"path\" or \"source\" name the file that it is from"), mcp.AdditionalProperties(true)),
+	mcp.WithObject("metadata", mcp.Description("What to remember of it, as texts: a source, a topic. \"path\" or \"source\" name the file that it is from. A text replaces those with the same \"path\""), mcp.AdditionalProperties(true)),
 	writing(false),
 )
 
@@ -97,9 +97,12 @@ func (t sessionTools) add(ctx context.Context, r mcp.CallToolRequest) (string, e
 	if err != nil {
 		return "", err
 	}
-	id, err := t.service.AddDocument(ctx, t.session, content, metadata)
+	id, replaced, err := t.service.AddDocument(ctx, t.session, content, metadata)
 	if err != nil {
 		return "", err
+	}
+	if replaced {
+		return "Added as " + id + ". It replaced what was there of " + metadata[rag.PathKey] + ".", nil
 	}
 	return "Added as " + id + ".", nil
 }

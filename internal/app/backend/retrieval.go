@@ -50,7 +50,7 @@ func (r onRecord) Clear(ctx context.Context, sessionID, path string, who audit.A
 
 func (r onRecord) AddDocument(ctx context.Context, sessionID, content string, metadata map[string]string, who audit.Author) (id string, err error) {
 	err = r.b.change(sessionID, who, fmt.Sprintf("Add a document of %d bytes to the knowledge base.", len(content)), func() (err error) {
-		id, err = r.Service.AddDocument(ctx, sessionID, content, metadata)
+		id, _, err = r.Service.AddDocument(ctx, sessionID, content, metadata)
 		return err
 	})
 	return id, err

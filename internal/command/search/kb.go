@@ -18,8 +18,8 @@ func NewKBCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kb",
 		Short: "Add, list, search and remove documents in the knowledge base",
-		Long: `Kb manages the knowledge base that models search with callgate_kb_search. It takes plain text, Markdown, HTML,
-PDF and DOCX files.`,
+		Long: `Kb manages the knowledge base that models search with callgate_kb_search, which hosts get only with --rag (rag.enabled
+in callgate.yaml). It takes plain text, Markdown, HTML, PDF and DOCX files.`,
 		Example: `  callgate kb add handbook.pdf notes/*.md
   callgate kb search 'how long are backups kept'
   callgate kb remove doc-3f9c0d7e21b84a6c`,
@@ -54,9 +54,9 @@ func newKBAddCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "add FILE...",
 		Short: "Add files, or standard input with -",
-		Long: `Add reads text, HTML, PDF and DOCX files and adds their text, each document once. Models do not find documents from
-files that the rules keep them from reading.`,
-		Args: cobra.MinimumNArgs(1),
+		Long: `Add reads text, HTML, PDF and DOCX files and adds their text, each document once. A file that was added before is
+replaced. Models do not find documents from files that the rules keep them from reading.`,
+		Args: config.ArgsAtLeast(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withKB(s, func(c *config.Config, kb *rag.KB) error {
 				return app.Change(c, func() (string, error) {
@@ -122,7 +122,7 @@ func newKBRemoveCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove ID...",
 		Short: "Remove documents",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  config.ArgsAtLeast(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withKB(s, func(c *config.Config, kb *rag.KB) error {
 				return app.Change(c, func() (string, error) {
