@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,8 +20,19 @@ import (
 	"callgate/proxy"
 )
 
+// errInterrupted is what a person who ends callgate is told of the call.
+var errInterrupted = errors.New("interrupted before the call ended: the audit trail says what became of it (callgate audit)")
+
 // Call is a host that makes one call and leaves.
 func Call(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value) (*mcp.CallToolResult, error) {
+	result, err := callOnce(ctx, c, servers, tool, arguments)
+	if err != nil && ctx.Err() != nil {
+		return nil, errInterrupted
+	}
+	return result, err
+}
+
+func callOnce(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value) (*mcp.CallToolResult, error) {
 	sidecar, err := Start(c, servers)
 	if err != nil {
 		return nil, err

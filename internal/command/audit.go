@@ -80,7 +80,7 @@ Meanwhile the records stay in the logs, and at most 1 MiB of them in memory.
 	cmd.Flags().StringVar(&filter.SessionID, "session", "", "only this session")
 	cmd.Flags().StringVar(&filter.Decision, "decision", "", "only this decision: "+strings.Join(decisions, ", "))
 	cmd.Flags().StringVar(&filter.Tool, "tool", "", "only this tool, or a glob over tools")
-	cmd.Flags().StringVar(&since, "since", "", "only since this time: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
+	cmd.Flags().StringVar(&since, "since", "", "only since this time: 90m, 2026-11-20, \"2026-11-20 10:00\" or 2026-11-20T10:00:00Z")
 	cmd.AddCommand(newAuditVerifyCommand(dataDir, s), newAuditShowCommand(dataDir))
 	return cmd
 }

@@ -144,6 +144,7 @@ func TestParseSince(t *testing.T) {
 		"90m":                  now.Add(-90 * time.Minute),
 		"2026-11-19":           time.Date(2026, 11, 19, 0, 0, 0, 0, zone),
 		"2026-11-19T10:30":     time.Date(2026, 11, 19, 10, 30, 0, 0, zone),
+		"2026-11-19 10:30":     time.Date(2026, 11, 19, 10, 30, 0, 0, zone),
 		"2026-11-19 10:30:15":  time.Date(2026, 11, 19, 10, 30, 15, 0, zone),
 		"2026-11-19T10:00:00Z": time.Date(2026, 11, 19, 10, 0, 0, 0, time.UTC),
 	} {

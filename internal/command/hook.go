@@ -73,8 +73,7 @@ func answerHook(s *config.Settings, cmd *cobra.Command, o door.Order) error {
 	if err != nil {
 		reply = door.Reply(dialect.Fail(o.Event, body, fmt.Sprintf("callgate could not judge this call, so it does not run: %v", err)))
 	}
-	fmt.Fprint(cmd.OutOrStdout(), reply.Stdout)
-	fmt.Fprint(cmd.ErrOrStderr(), reply.Stderr)
+	reply.Print(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if reply.Exit != 0 {
 		return exit.Code(reply.Exit)
 	}

@@ -75,7 +75,7 @@ what was said in chats; each call has a case for "callgate rules test".
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&since, "since", "7d", "only since this time: 7d, 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
+	flags.StringVar(&since, "since", "7d", "only since this time: 7d, 90m, 2026-11-20, \"2026-11-20 10:00\" or 2026-11-20T10:00:00Z")
 	flags.StringVar(&o.Project, "project", "", "only calls of hosts in this `folder` or below it")
 	flags.StringVar(&o.Host, "host", "", "only calls of the host with this `name`")
 	flags.StringVar(&session, "session", "", "replay the session with this `id`")

@@ -23,10 +23,10 @@ func ParseSince(s string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, nil
 	}
-	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", time.DateTime} {
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", time.DateTime} {
 		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("--since %q: use a duration such as 90m or 7d, a day such as 2026-11-20, or a time such as 2026-11-20T10:00:00Z", s)
+	return time.Time{}, fmt.Errorf("--since %q: use a duration such as 90m or 7d, a day such as 2026-11-20, or a time such as \"2026-11-20 10:00\" or 2026-11-20T10:00:00Z", s)
 }

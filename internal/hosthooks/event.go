@@ -44,7 +44,7 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 	spec, ok := d.Events[name]
 	if !ok || spec.Role.Decides() { // messages about calls that ran contain results, which may hold any text
 		if err := jsonx.Check(body); err != nil {
-			return e, fmt.Errorf("callgate cannot read the message of %s to its hook: %w", d.Name, err)
+			return e, fmt.Errorf("cannot read the message of %s to its hook: %w", d.Name, err)
 		}
 	}
 	if !ok {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
 )
 
@@ -114,7 +115,7 @@ func addHooks(text []byte, f HookFile) ([]byte, []hooked, error) {
 	}
 	v, err := hujson.Parse(text)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read as JSON: %w", err)
+		return nil, nil, fmt.Errorf("read as JSON: %w", jsonx.Explain(err))
 	}
 	var done []hooked
 	for _, e := range f.Events {
@@ -292,7 +293,7 @@ func removeHooks(text []byte, hooks []hooked) ([]byte, error) {
 	bom := bytes.HasPrefix(text, byteOrderMark)
 	v, err := hujson.Parse(bytes.TrimPrefix(text, byteOrderMark))
 	if err != nil {
-		return nil, fmt.Errorf("read as JSON: %w", err)
+		return nil, fmt.Errorf("read as JSON: %w", jsonx.Explain(err))
 	}
 	for _, h := range slices.Backward(hooks) {
 		array := arrayAt(&v, h.At)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"callgate/internal/jsonx"
 )
 
 // jsonDocument is JSON, with or without comments and trailing commas.
@@ -27,7 +29,7 @@ func openJSON(text []byte) (*jsonDocument, error) {
 	}
 	v, err := hujson.Parse(d.text)
 	if err != nil {
-		return nil, fmt.Errorf("read as JSON: %w", err)
+		return nil, fmt.Errorf("read as JSON: %w", jsonx.Explain(err))
 	}
 	if _, ok := v.Value.(*hujson.Object); !ok {
 		return nil, errors.New("read as JSON: it is not an object")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
 )
 
@@ -27,7 +28,7 @@ func applyRenames(format string, text []byte, renames []rename) ([]byte, []renam
 	}
 	v, err := hujson.Parse(text)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read as JSON: %w", err)
+		return nil, nil, fmt.Errorf("read as JSON: %w", jsonx.Explain(err))
 	}
 	var left []rename
 	for _, r := range renames {
@@ -177,7 +178,7 @@ func renamesFor(s *Settings, text []byte, moved []moving) (out []rename, err err
 	}
 	v, err := hujson.Parse(bytes.TrimPrefix(text, byteOrderMark))
 	if err != nil {
-		return nil, fmt.Errorf("read as JSON: %w", err)
+		return nil, fmt.Errorf("read as JSON: %w", jsonx.Explain(err))
 	}
 	s.names(&v, add)
 	addAll := func(list []string, wanted func(m *moving, array *hujson.Array) string) {

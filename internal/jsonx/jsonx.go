@@ -18,6 +18,7 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/internal/textscan"
@@ -526,6 +527,31 @@ func (r *reader) end() error {
 		return errors.New("text follows the JSON value")
 	}
 	return nil
+}
+
+// Explain says without words of Go and of libraries why a text cannot be read as JSON: where it breaks off, or which
+// member is unknown or has a value of the wrong type. It returns other errors as they are.
+func Explain(err error) error {
+	var shape *json.SemanticError
+	if _, broken := errors.AsType[*jsontext.SyntacticError](err); broken || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return describe(err)
+	}
+	if !errors.As(err, &shape) {
+		if rest, ok := strings.CutPrefix(err.Error(), "hujson: "); ok {
+			return errors.New(rest)
+		}
+		return err
+	}
+	at := strings.ReplaceAll(strings.Trim(string(shape.JSONPointer), "/"), "/", ".")
+	switch {
+	case errors.Is(err, json.ErrUnknownName):
+		return fmt.Errorf("unknown key %q", at)
+	case at == "":
+		return errors.New("the value is of the wrong type")
+	case shape.Err != nil:
+		return fmt.Errorf("%q: %w", at, shape.Err)
+	}
+	return fmt.Errorf("%q has a value of the wrong type", at)
 }
 
 // describe returns a decoder's error without the name of the library.

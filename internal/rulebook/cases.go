@@ -9,13 +9,13 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tailscale/hujson"
 
 	"callgate/gate/tools"
+	"callgate/internal/jsonx"
 	"callgate/internal/visible"
 	"callgate/permissions"
 )
@@ -75,30 +75,13 @@ func ParseCases(path string, text []byte) ([]Case, error) {
 		c.Source = path + ":" + strconv.Itoa(1+bytes.Count(text[:element.StartOffset], []byte("\n")))
 		element.Standardize()
 		if err := json.Unmarshal(bytes.TrimSpace(hujson.Value{Value: element.Value}.Pack()), c, json.RejectUnknownMembers(true)); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Source, misfit(err))
+			return nil, fmt.Errorf("%s: %w", c.Source, jsonx.Explain(err))
 		}
 		if !slices.Contains([]string{"allow", "deny", "ask"}, c.Want) {
 			return nil, fmt.Errorf("%s: want %q: use allow, deny or ask", c.Source, c.Want)
 		}
 	}
 	return cases, nil
-}
-
-// misfit says without words of Go which member of a JSON object is wrong.
-func misfit(err error) error {
-	var syntax *jsontext.SyntacticError
-	var shape *json.SemanticError
-	if errors.As(err, &syntax) || !errors.As(err, &shape) {
-		return err
-	}
-	at := strings.ReplaceAll(strings.Trim(string(shape.JSONPointer), "/"), "/", ".")
-	switch {
-	case errors.Is(err, json.ErrUnknownName):
-		return fmt.Errorf("unknown key %q", at)
-	case shape.Err != nil:
-		return fmt.Errorf("%q: %w", at, shape.Err)
-	}
-	return fmt.Errorf("%q has a value of the wrong type", at)
 }
 
 // Result is the outcome of one case.

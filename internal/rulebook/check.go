@@ -82,7 +82,7 @@ func (ch *Checker) Lines(in io.Reader, out io.Writer) error {
 func (ch *Checker) line(line []byte) Answer {
 	var request Request
 	if err := json.Unmarshal(line, &request, json.RejectUnknownMembers(true)); err != nil {
-		return refused(request, misfit(err))
+		return refused(request, jsonx.Explain(err))
 	}
 	return ch.Check(request)
 }

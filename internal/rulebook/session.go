@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/internal/jsonx"
 )
 
 // past is one line of what a session saw: what its user said, or a call and its result.
@@ -38,7 +40,7 @@ func (ch *Checker) Remember(in io.Reader) error {
 func (ch *Checker) remember(line []byte, n int) error {
 	var p past
 	if err := json.Unmarshal(line, &p, json.RejectUnknownMembers(true)); err != nil {
-		return misfit(err)
+		return jsonx.Explain(err)
 	}
 	switch {
 	case (p.Prompt == "") == (p.Tool == ""):

@@ -71,7 +71,7 @@ judged are counted with the reason.`,
 		},
 	}
 	cmd.Flags().StringVar(&changed, "file", "", "the changed rules `file`")
-	cmd.Flags().StringVar(&since, "since", "", "only calls since this time: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
+	cmd.Flags().StringVar(&since, "since", "", "only calls since this time: 90m, 2026-11-20, \"2026-11-20 10:00\" or 2026-11-20T10:00:00Z")
 	cmd.Flags().IntVar(&limit, "limit", 1000, "how many of the newest decisions; 0 is all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -57,7 +57,7 @@ Nothing changes without --apply, which keeps a backup and is on record.`,
 			return o.showProposals(cmd, book, checker)
 		},
 	}
-	cmd.Flags().StringVar(&o.since, "since", "", "only calls since this time: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
+	cmd.Flags().StringVar(&o.since, "since", "", "only calls since this time: 90m, 2026-11-20, \"2026-11-20 10:00\" or 2026-11-20T10:00:00Z")
 	cmd.Flags().IntVar(&o.Newest, "limit", 0, "how many of the newest decisions; 0 is all")
 	cmd.Flags().StringVar(&o.Project, "project", "", "only calls of hosts in this `folder` or below it")
 	cmd.Flags().StringVar(&o.Host, "host", "", "only calls of the host with this `name`")

@@ -48,6 +48,14 @@ type Reply struct {
 	Exit   int    `json:"exit"`
 }
 
+// Print writes the output of the hook. What it writes for people ends with a line break.
+func (r Reply) Print(stdout, stderr io.Writer) {
+	_, _ = io.WriteString(stdout, r.Stdout) // the exit code counts
+	if r.Stderr != "" {
+		_, _ = io.WriteString(stderr, strings.TrimSuffix(r.Stderr, "\n")+"\n")
+	}
+}
+
 // MaxBody limits a host's message, in bytes.
 const MaxBody = 32 << 20
 

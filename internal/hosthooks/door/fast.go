@@ -39,8 +39,7 @@ func init() {
 		Broken = err
 		return
 	}
-	os.Stdout.WriteString(r.Stdout)
-	os.Stderr.WriteString(r.Stderr)
+	r.Print(os.Stdout, os.Stderr)
 	os.Exit(r.Exit)
 }
 
