@@ -45,6 +45,14 @@ const (
 	DecidedLimited      = "limited"       // too many calls, or too many questions at once
 )
 
+// Decisions returns these words.
+func Decisions() []string {
+	return []string{
+		DecidedAutoApproved, DecidedApproved, DecidedRejected, DecidedTrusted, DecidedTimeout,
+		DecidedDenied, DecidedCancelled, DecidedPending, DecidedLimited,
+	}
+}
+
 // Risk is the class of the worst subject.
 func (v *Verdict) Risk() permissions.Risk {
 	if v.Analysis == nil {

@@ -17,6 +17,7 @@ import (
 )
 
 func newAuditCommand(dataDir func() (string, error), s *config.Settings) *cobra.Command {
+	decisions := gate.Decisions()
 	var (
 		filter         audit.Filter
 		since, format  string
@@ -91,12 +92,6 @@ func auditDir(dataDir func() (string, error)) (string, error) {
 		return "", err
 	}
 	return audit.Dir(dir), nil
-}
-
-// decisions are the words for decisions in records.
-var decisions = []string{
-	gate.DecidedAutoApproved, gate.DecidedApproved, gate.DecidedRejected, gate.DecidedTrusted, gate.DecidedTimeout,
-	gate.DecidedDenied, gate.DecidedCancelled, gate.DecidedPending, gate.DecidedLimited,
 }
 
 // printRecords prints records, oldest first, and returns their number.

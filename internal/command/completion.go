@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/config"
 )
@@ -28,7 +29,7 @@ var flagValues = map[string][]string{
 	"verify-on-failure":      {"report", config.VerifyRollback},
 	"rag-kb":                 {config.KBOfWorker, config.KBOfSession},
 	"embedder":               {config.EmbedderStatic, "openai", "ollama"},
-	"decision":               decisions,
+	"decision":               gate.Decisions(),
 }
 
 // completeValues lets a shell complete the values of flags and arguments.

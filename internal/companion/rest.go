@@ -53,7 +53,34 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path: docs/reference.txt lists the requests")
 	})
-	return mux
+	return queried(mux)
+}
+
+// queries are the parameters that a path knows beside those of everyPath.
+var queries = map[string][]string{
+	"/api/audit":                 {"before", "calls", "decision", "limit", "q", "since", "tool"},
+	"/api/report":                {"since"},
+	"/api/checkpoints":           {"limit"},
+	"/api/checkpoints/{id}/diff": {"path"},
+	"/api/index":                 {"path"},
+	"/api/kb":                    {"limit"},
+	"/api/proof":                 {"credential", "nonce"},
+}
+
+// everyPath are the parameters by which the hub finds the process that a request is for.
+var everyPath = []string{"sessionId", "worker"}
+
+// queried refuses requests of REST with a parameter that their path does not know.
+func queried(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); strings.HasPrefix(pattern, "/api/") {
+			if refused := rest.CheckQuery(r.URL.Query(), slices.Concat(queries[pattern], everyPath)); refused != nil {
+				rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
+				return
+			}
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -89,7 +116,7 @@ func (s *Server) owns(things, id string) bool {
 // replies reads what REST requests bring, and answers them.
 type replies struct{ log *slog.Logger }
 
-// body reads the JSON body into f. When it is false the response is written.
+// body reads the JSON body into f, as rest.DecodeBody does. When it is false the response is written.
 func (p replies) body(w http.ResponseWriter, r *http.Request, f any) bool {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxMessage))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
@@ -100,7 +127,7 @@ func (p replies) body(w http.ResponseWriter, r *http.Request, f any) bool {
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "the body could not be read")
 		return false
 	}
-	if refused := rest.Decode(data, f); refused != nil {
+	if refused := rest.DecodeBody(data, f); refused != nil {
 		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return false
 	}

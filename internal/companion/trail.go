@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/gate"
 	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
@@ -136,6 +137,12 @@ func (s trailAPI) handleAudit(w http.ResponseWriter, r *http.Request) {
 
 func auditQuery(get func(string) string) (AuditQuery, *wire.Refusal) {
 	q := AuditQuery{SessionID: get("sessionId"), Decision: get("decision"), Tool: get("tool"), Text: get("q"), Before: get("before"), Calls: get("calls") == "true", Limit: auditDefault}
+	if refused := rest.CheckWord("decision", q.Decision, gate.Decisions()); refused != nil {
+		return q, refused
+	}
+	if refused := rest.CheckWord("calls", get("calls"), []string{"true", "false"}); refused != nil {
+		return q, refused
+	}
 	if text := get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > auditMost {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"callgate/internal/companion/wire"
+	"callgate/internal/jsonx"
 )
 
 // SaysJSON reports whether a request that has to have a body has one of JSON.
@@ -71,7 +72,7 @@ func WriteList(w http.ResponseWriter, name string, list any, problems []string) 
 // names are matched exactly, unknown members are ignored.
 func Decode(data []byte, into any) *wire.Refusal {
 	if err := json.Unmarshal(data, into); err != nil {
-		return wire.Refuse(wire.CodeBadMessage, "not a valid message: %v", err)
+		return wire.Refuse(wire.CodeBadMessage, "not a valid message: %v", jsonx.Explain(err))
 	}
 	return nil
 }
