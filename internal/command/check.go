@@ -23,7 +23,8 @@ func newCheckCommand(s *config.Settings) *cobra.Command {
 		Use:   "check TOOL [ARGUMENTS]",
 		Short: "Show what would happen to a call and why, without running it",
 		Long: `Check judges a call exactly as the gate would. TOOL is a kind (shell_exec, read_file, …) or the qualified name of
-a configured server's tool. ARGUMENTS is a JSON object, or the main argument as text: a command, a path.
+a configured server's tool, which is judged as the server listed it last (callgate tools lists them anew). ARGUMENTS is a
+JSON object, or the main argument as text: a command, a path.
 
 With --stdin it reads one JSON object a line,
   {"id"?, "tool", "arguments", "permissions"?, "autonomy"?, "mode"?, "cwd"?, "given"?}
