@@ -285,6 +285,19 @@ func TestEntryNamesLocation(t *testing.T) {
 }
 
 // What the person has to do names the entries that were made.
+// Servers whose names hold no Latin letter are told apart.
+func TestNamesInOtherScripts(t *testing.T) {
+	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"工具":{"command":"a"},"天気":{"command":"b"}}}`})
+	plan := connect(t, optionsFor(m, "cursor"))
+	var names []string
+	for _, found := range plan.Hosts[0].Changes[0].Servers {
+		names = append(names, found.As)
+	}
+	if want := []string{"server", "server-2"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+}
+
 func TestPromptNamesEntries(t *testing.T) {
 	server := `{"mcpServers": {"a": {"command": "a"}}}`
 	m := machine(t, map[string]string{"home/.cursor/mcp.json": server, "project/.cursor/mcp.json": server})

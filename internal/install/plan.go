@@ -405,6 +405,9 @@ func (p *Plan) servingPath(h *Host, path string, place []string) string {
 // alias finds a name that callgate accepts beside the existing ones.
 func (p *Plan) alias(name string, kept []named) (string, error) {
 	clean := p.options.Sanitize(name)
+	if strings.Trim(clean, "_-") == "" { // a name in another script
+		clean = "server"
+	}
 	candidates := []string{clean, strings.ReplaceAll(clean, "_", "-")}
 	for n := 2; n < 10; n++ {
 		candidates = append(candidates, fmt.Sprintf("%s-%d", strings.ReplaceAll(clean, "_", "-"), n), fmt.Sprintf("%d-%s", n, strings.ReplaceAll(clean, "_", "-")))
