@@ -290,7 +290,7 @@ func remote(value string) bool {
 	}
 	for _, p := range localAddresses {
 		if file, found := strings.CutPrefix(value, p); found {
-			return strings.HasPrefix(file, "/") || strings.ContainsAny(file, "~?&") || strings.Contains(file, "..")
+			return strings.HasPrefix(file, "/") || strings.ContainsAny(file, "~?&:") || strings.Contains(file, "..")
 		}
 	}
 	if strings.Contains(value, ":/") && slices.ContainsFunc(otherHosts, func(p string) bool { return strings.Contains(strings.ToLower(value), p) }) {
