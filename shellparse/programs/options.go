@@ -25,7 +25,7 @@ const (
 )
 
 // Letters are what options can do.
-const Letters = "xwWrltdc!mpuUkgsfPXFvMLoDn"
+const Letters = "xwWrltdc!mpuUkgsfPXFvMLoDny"
 
 // Options is a list of options.
 type Options struct {

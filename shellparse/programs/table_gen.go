@@ -1355,7 +1355,7 @@ var options214 = Options{List: []Option{
 	{"-l", "-l", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row215 = Row{Options: &options214, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row215 = Row{Options: &options214, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var worse216 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
 
@@ -3681,21 +3681,33 @@ var options742 = Options{List: []Option{
 var row743 = Row{Options: &options742, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options744 = Options{List: []Option{
+	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
+	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
+	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
+	{"--loader", "--loader", 1, 120}, {"--max-old-space-size", "--max-old-space-size", 2, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--openssl-config", "--openssl-config", 1, 120}, {"--permission", "--permission", 0, 0}, {"--print", "--print", 1, 99}, {"--redirect-warnings", "--redirect-warnings", 1, 119}, {"--report-dir", "--report-dir", 1, 116},
+	{"--require", "--require", 1, 120}, {"--run", "--run", 1, 120}, {"--snapshot-blob", "--snapshot-blob", 1, 33}, {"--stack-trace-limit", "--stack-trace-limit", 1, 0}, {"--test", "--test", 0, 0}, {"--test-name-pattern", "--test-name-pattern", 1, 0}, {"--test-reporter", "--test-reporter", 1, 102}, {"--test-reporter-destination", "--test-reporter-destination", 1, 119},
+	{"--trace-event-file-pattern", "--trace-event-file-pattern", 1, 119}, {"--unhandled-rejections", "--unhandled-rejections", 1, 0}, {"--version", "--version", 0, 0}, {"--watch", "--watch", 0, 0}, {"--watch-path", "--watch-path", 1, 0}, {"-C", "--conditions", 1, 0}, {"-c", "--check", 0, 121}, {"-e", "--eval", 1, 99},
+	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var language745 = Language{Options: &options744, Python: false}
+
+var options746 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper745 = Wrapper{Options: &options744, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper747 = Wrapper{Options: &options746, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options746 = Options{List: []Option{
+var options748 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper747 = Wrapper{Options: &options746, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper749 = Wrapper{Options: &options748, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts748 = []Act{
+var acts750 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3713,21 +3725,21 @@ var acts748 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options749 = Options{List: []Option{
+var options751 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--force-dep", "--force-dep", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--result-json", "--result-json", 1, 119},
 	{"--root", "--root", 1, 33}, {"--workdir", "--workdir", 1, 116}, {"-c", "--conf", 1, 120}, {"-e", "-e", 1, 0}, {"-f", "--noxfile", 1, 120}, {"-k", "-k", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row750 = Row{Options: &options749, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row752 = Row{Options: &options751, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse751 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse753 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts752 = []Act{
+var acts754 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options753 = Options{List: []Option{
+var options755 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3739,9 +3751,9 @@ var options753 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row754 = Row{Options: &options753, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row756 = Row{Options: &options755, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options755 = Options{List: []Option{
+var options757 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3754,11 +3766,11 @@ var options755 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row756 = Row{Options: &options755, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row758 = Row{Options: &options757, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse757 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse759 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options758 = Options{List: []Option{
+var options760 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3770,9 +3782,9 @@ var options758 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row759 = Row{Options: &options758, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row761 = Row{Options: &options760, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options760 = Options{List: []Option{
+var options762 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3783,15 +3795,15 @@ var options760 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row761 = Row{Options: &options760, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row763 = Row{Options: &options762, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row762 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row764 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse763 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse765 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row764 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row766 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options765 = Options{List: []Option{
+var options767 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -3799,52 +3811,52 @@ var options765 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper766 = Wrapper{Options: &options765, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper768 = Wrapper{Options: &options767, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options767 = Options{List: []Option{
+var options769 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper768 = Wrapper{Options: &options767, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper770 = Wrapper{Options: &options769, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options769 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row770 = Row{Options: &options769, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options771 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119},
 	{"--output-path", "--output-path", 1, 116}, {"--outputFile", "--outputFile", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row774 = Row{Options: &options773, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse773 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse775 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse774 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse776 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options775 = Options{List: []Option{
+var options777 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row776 = Row{Options: &options775, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row778 = Row{Options: &options777, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options777 = Options{List: []Option{
+var options779 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row778 = Row{Options: &options777, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row780 = Row{Options: &options779, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options779 = Options{List: []Option{
+var options781 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -3853,32 +3865,32 @@ var options779 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row780 = Row{Options: &options779, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row782 = Row{Options: &options781, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse781 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse783 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts782 = []Act{
+var acts784 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options783 = Options{List: []Option{
+var options785 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120},
 	{"--printer", "--printer", 1, 120}, {"--report", "--report", 1, 102}, {"--report-checkstyle", "--report-checkstyle", 1, 119}, {"--report-file", "--report-checkstyle", 1, 119}, {"--report-full", "--report-checkstyle", 1, 119}, {"--report-json", "--report-checkstyle", 1, 119}, {"--report-junit", "--report-checkstyle", 1, 119}, {"--require", "--require", 1, 120},
 	{"--root", "--root", 1, 111}, {"--rules", "--rules", 1, 0}, {"--runtime-set", "--config-delete", 1, 33}, {"--set-baseline", "--set-baseline", 1, 119}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row786 = Row{Options: &options785, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options785 = Options{List: []Option{
+var options787 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row786 = Row{Options: &options785, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row788 = Row{Options: &options787, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options787 = Options{List: []Option{
+var options789 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -3886,60 +3898,69 @@ var options787 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row788 = Row{Options: &options787, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row790 = Row{Options: &options789, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive789 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive791 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options790 = Options{List: []Option{
+var options792 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper791 = Wrapper{Options: &options790, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper793 = Wrapper{Options: &options792, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options792 = Options{List: []Option{
+var options794 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language793 = Language{Options: &options792, Python: false}
+var language795 = Language{Options: &options794, Python: false}
 
-var options794 = Options{List: []Option{
+var options796 = Options{List: []Option{
+	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
+	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
+	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
+	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var language797 = Language{Options: &options796, Python: false}
+
+var options798 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row795 = Row{Options: &options794, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row799 = Row{Options: &options798, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse796 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse800 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options797 = Options{List: []Option{
+var options801 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row798 = Row{Options: &options797, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row802 = Row{Options: &options801, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options799 = Options{List: []Option{
+var options803 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row800 = Row{Options: &options799, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row804 = Row{Options: &options803, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options801 = Options{List: []Option{
+var options805 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row802 = Row{Options: &options801, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row806 = Row{Options: &options805, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options803 = Options{List: []Option{
+var options807 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -3947,64 +3968,64 @@ var options803 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row804 = Row{Options: &options803, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row808 = Row{Options: &options807, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse805 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse809 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options806 = Options{List: []Option{
+var options810 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row811 = Row{Options: &options810, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options808 = Options{List: []Option{
+var options812 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper809 = Wrapper{Options: &options808, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper813 = Wrapper{Options: &options812, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options810 = Options{List: []Option{
+var options814 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper811 = Wrapper{Options: &options810, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper815 = Wrapper{Options: &options814, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options812 = Options{List: []Option{
+var options816 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 0},
 	{"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0}, {"-C", "--config-file", 1, 120},
 	{"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row813 = Row{Options: &options812, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options814 = Options{List: []Option{
+var options818 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row815 = Row{Options: &options814, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row819 = Row{Options: &options818, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options816 = Options{List: []Option{
+var options820 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row821 = Row{Options: &options820, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options818 = Options{List: []Option{
+var options822 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper819 = Wrapper{Options: &options818, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper823 = Wrapper{Options: &options822, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options820 = Options{List: []Option{
+var options824 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4012,41 +4033,41 @@ var options820 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row821 = Row{Options: &options820, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row825 = Row{Options: &options824, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options822 = Options{List: []Option{
+var options826 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row823 = Row{Options: &options822, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row827 = Row{Options: &options826, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse824 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse828 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options825 = Options{List: []Option{
+var options829 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row826 = Row{Options: &options825, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row830 = Row{Options: &options829, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options827 = Options{List: []Option{
+var options831 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row828 = Row{Options: &options827, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row832 = Row{Options: &options831, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options829 = Options{List: []Option{
+var options833 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 0},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row830 = Row{Options: &options829, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row834 = Row{Options: &options833, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse831 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse835 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts832 = []Act{
+var acts836 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4055,7 +4076,7 @@ var acts832 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options833 = Options{List: []Option{
+var options837 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4064,15 +4085,15 @@ var options833 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper834 = Wrapper{Options: &options833, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper838 = Wrapper{Options: &options837, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options835 = Options{List: []Option{
+var options839 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row836 = Row{Options: &options835, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row840 = Row{Options: &options839, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options837 = Options{List: []Option{
+var options841 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4084,23 +4105,23 @@ var options837 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row838 = Row{Options: &options837, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row842 = Row{Options: &options841, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options839 = Options{List: []Option{
+var options843 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row840 = Row{Options: &options839, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row844 = Row{Options: &options843, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options841 = Options{List: []Option{
+var options845 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row842 = Row{Options: &options841, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row846 = Row{Options: &options845, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts843 = []Act{
+var acts847 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4117,15 +4138,15 @@ var acts843 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options844 = Options{List: []Option{
+var options848 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row845 = Row{Options: &options844, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row849 = Row{Options: &options848, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options846 = Options{List: []Option{
+var options850 = Options{List: []Option{
 	{"--basetemp", "--basetemp", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120},
 	{"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 87}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--ds", "--ds", 1, 33},
 	{"--durations", "--durations", 1, 0}, {"--ff", "--ff", 0, 0}, {"--help", "--help", 0, 0}, {"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json-report-file", "--json-report-file", 1, 119},
@@ -4136,13 +4157,13 @@ var options846 = Options{List: []Option{
 	{"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row851 = Row{Options: &options850, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse848 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse852 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse849 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse853 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts850 = []Act{
+var acts854 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4169,7 +4190,7 @@ var acts850 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts851 = []Act{
+var acts855 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4186,13 +4207,13 @@ var acts851 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options852 = Options{List: []Option{
+var options856 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper853 = Wrapper{Options: &options852, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper857 = Wrapper{Options: &options856, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts854 = []Act{
+var acts858 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4207,18 +4228,18 @@ var acts854 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options855 = Options{List: []Option{
+var options859 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options856 = Options{List: []Option{
+var options860 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row857 = Row{Options: &options856, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row861 = Row{Options: &options860, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts858 = []Act{
+var acts862 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4248,15 +4269,15 @@ var acts858 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options859 = Options{List: []Option{
+var options863 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper860 = Wrapper{Options: &options859, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper864 = Wrapper{Options: &options863, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts861 = []Act{
+var acts865 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4274,7 +4295,7 @@ var acts861 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts862 = []Act{
+var acts866 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4285,7 +4306,7 @@ var acts862 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options863 = Options{List: []Option{
+var options867 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4293,28 +4314,28 @@ var options863 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row864 = Row{Options: &options863, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row868 = Row{Options: &options867, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options865 = Options{List: []Option{
+var options869 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row866 = Row{Options: &options865, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row870 = Row{Options: &options869, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse867 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse871 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options868 = Options{List: []Option{
+var options872 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row869 = Row{Options: &options868, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options870 = Options{List: []Option{
+var options874 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4323,11 +4344,11 @@ var options870 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row871 = Row{Options: &options870, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row875 = Row{Options: &options874, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse872 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse876 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts873 = []Act{
+var acts877 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4339,24 +4360,33 @@ var acts873 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var row874 = Row{Options: &options106, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row878 = Row{Options: &options106, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options875 = Options{List: []Option{
+var options879 = Options{List: []Option{
+	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
+	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
+	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
+	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var language880 = Language{Options: &options879, Python: false}
+
+var options881 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row876 = Row{Options: &options875, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row882 = Row{Options: &options881, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse877 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse883 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options878 = Options{List: []Option{
+var options884 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row879 = Row{Options: &options878, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row885 = Row{Options: &options884, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options880 = Options{List: []Option{
+var options886 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4365,37 +4395,37 @@ var options880 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row881 = Row{Options: &options880, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row887 = Row{Options: &options886, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options882 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper883 = Wrapper{Options: &options882, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper889 = Wrapper{Options: &options888, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options884 = Options{List: []Option{
+var options890 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row885 = Row{Options: &options884, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row891 = Row{Options: &options890, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options886 = Options{List: []Option{
+var options892 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row887 = Row{Options: &options886, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row893 = Row{Options: &options892, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options888 = Options{List: []Option{
+var options894 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row895 = Row{Options: &options894, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options890 = Options{List: []Option{
+var options896 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4407,187 +4437,187 @@ var options890 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row891 = Row{Options: &options890, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row897 = Row{Options: &options896, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options892 = Options{List: []Option{
+var options898 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row893 = Row{Options: &options892, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row899 = Row{Options: &options898, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options894 = Options{List: []Option{
+var options900 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row895 = Row{Options: &options894, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row901 = Row{Options: &options900, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options896 = Options{List: []Option{
+var options902 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row897 = Row{Options: &options896, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row903 = Row{Options: &options902, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options898 = Options{List: []Option{
+var options904 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row899 = Row{Options: &options898, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row905 = Row{Options: &options904, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse900 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse906 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options901 = Options{List: []Option{
+var options907 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row902 = Row{Options: &options901, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row908 = Row{Options: &options907, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts903 = []Act{
+var acts909 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options904 = Options{List: []Option{
+var options910 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper905 = Wrapper{Options: &options904, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper911 = Wrapper{Options: &options910, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options906 = Options{List: []Option{
+var options912 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row907 = Row{Options: &options906, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row913 = Row{Options: &options912, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options908 = Options{List: []Option{
+var options914 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row909 = Row{Options: &options908, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row915 = Row{Options: &options914, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options910 = Options{List: []Option{
+var options916 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper911 = Wrapper{Options: &options910, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper917 = Wrapper{Options: &options916, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options912 = Options{List: []Option{
+var options918 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper913 = Wrapper{Options: &options912, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
-
-var options914 = Options{List: []Option{
-	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row915 = Row{Options: &options914, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options916 = Options{List: []Option{
-	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
-	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
-var row917 = Row{Options: &options916, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
-
-var options918 = Options{List: []Option{
-	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
-	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row919 = Row{Options: &options918, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper919 = Wrapper{Options: &options918, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
 var options920 = Options{List: []Option{
-	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
-	{"-o", "--output", 1, 119},
-}, Danger: false, Writes: true, Values: true, Reads: false}
+	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row921 = Row{Options: &options920, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options922 = Options{List: []Option{
+	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
+	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row923 = Row{Options: &options922, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var options924 = Options{List: []Option{
+	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
+	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row925 = Row{Options: &options924, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options926 = Options{List: []Option{
+	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
+	{"-o", "--output", 1, 119},
+}, Danger: false, Writes: true, Values: true, Reads: false}
+
+var row927 = Row{Options: &options926, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options928 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper923 = Wrapper{Options: &options922, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper929 = Wrapper{Options: &options928, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options924 = Options{List: []Option{
+var options930 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper925 = Wrapper{Options: &options924, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper931 = Wrapper{Options: &options930, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options926 = Options{List: []Option{
+var options932 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row927 = Row{Options: &options926, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row933 = Row{Options: &options932, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options928 = Options{List: []Option{
+var options934 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row929 = Row{Options: &options928, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row935 = Row{Options: &options934, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options930 = Options{List: []Option{
+var options936 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row931 = Row{Options: &options930, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row937 = Row{Options: &options936, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options932 = Options{List: []Option{
+var options938 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row933 = Row{Options: &options932, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options934 = Options{List: []Option{
-	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
-	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row935 = Row{Options: &options934, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options936 = Options{List: []Option{
-	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row937 = Row{Options: &options936, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
-
-var options938 = Options{List: []Option{
-	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
-	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var wrapper939 = Wrapper{Options: &options938, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var row939 = Row{Options: &options938, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options940 = Options{List: []Option{
-	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
-	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
+	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
+	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row941 = Row{Options: &options940, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options942 = Options{List: []Option{
+	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row943 = Row{Options: &options942, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+
+var options944 = Options{List: []Option{
+	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
+	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper945 = Wrapper{Options: &options944, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+
+var options946 = Options{List: []Option{
+	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
+	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row947 = Row{Options: &options946, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options948 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4597,28 +4627,28 @@ var options942 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row943 = Row{Options: &options942, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row949 = Row{Options: &options948, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options944 = Options{List: []Option{
+var options950 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row945 = Row{Options: &options944, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row951 = Row{Options: &options950, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options946 = Options{List: []Option{
+var options952 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper947 = Wrapper{Options: &options946, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper953 = Wrapper{Options: &options952, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options948 = Options{List: []Option{
+var options954 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row949 = Row{Options: &options948, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row955 = Row{Options: &options954, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options950 = Options{List: []Option{
+var options956 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4628,9 +4658,9 @@ var options950 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper951 = Wrapper{Options: &options950, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper957 = Wrapper{Options: &options956, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts952 = []Act{
+var acts958 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4650,7 +4680,7 @@ var acts952 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options953 = Options{List: []Option{
+var options959 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -4658,17 +4688,17 @@ var options953 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row954 = Row{Options: &options953, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row960 = Row{Options: &options959, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options955 = Options{List: []Option{
+var options961 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row956 = Row{Options: &options955, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts957 = []Act{
+var acts963 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4677,17 +4707,17 @@ var acts957 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options958 = Options{List: []Option{
+var options964 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row959 = Row{Options: &options958, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row965 = Row{Options: &options964, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse960 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse966 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options961 = Options{List: []Option{
+var options967 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4696,21 +4726,21 @@ var options961 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper962 = Wrapper{Options: &options961, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper968 = Wrapper{Options: &options967, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options963 = Options{List: []Option{
+var options969 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row964 = Row{Options: &options963, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row970 = Row{Options: &options969, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options965 = Options{List: []Option{
+var options971 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row966 = Row{Options: &options965, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row972 = Row{Options: &options971, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options967 = Options{List: []Option{
+var options973 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4719,17 +4749,17 @@ var options967 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row968 = Row{Options: &options967, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row974 = Row{Options: &options973, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse969 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse975 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts970 = []Act{
+var acts976 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options971 = Options{List: []Option{
+var options977 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -4740,16 +4770,16 @@ var options971 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row972 = Row{Options: &options971, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row978 = Row{Options: &options977, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options973 = Options{List: []Option{
+var options979 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper974 = Wrapper{Options: &options973, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper980 = Wrapper{Options: &options979, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options975 = Options{List: []Option{
+var options981 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -4758,21 +4788,21 @@ var options975 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row976 = Row{Options: &options975, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row982 = Row{Options: &options981, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options977 = Options{List: []Option{
+var options983 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row978 = Row{Options: &options977, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row984 = Row{Options: &options983, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options979 = Options{List: []Option{
+var options985 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row980 = Row{Options: &options979, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row986 = Row{Options: &options985, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts981 = []Act{
+var acts987 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4786,134 +4816,134 @@ var acts981 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options982 = Options{List: []Option{
+var options988 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row983 = Row{Options: &options982, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row989 = Row{Options: &options988, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options984 = Options{List: []Option{
+var options990 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row985 = Row{Options: &options984, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row991 = Row{Options: &options990, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options986 = Options{List: []Option{
+var options992 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row987 = Row{Options: &options986, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row993 = Row{Options: &options992, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options988 = Options{List: []Option{
+var options994 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper989 = Wrapper{Options: &options988, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper995 = Wrapper{Options: &options994, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options990 = Options{List: []Option{
+var options996 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper991 = Wrapper{Options: &options990, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper997 = Wrapper{Options: &options996, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options992 = Options{List: []Option{
+var options998 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row993 = Row{Options: &options992, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row999 = Row{Options: &options998, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options994 = Options{List: []Option{
+var options1000 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row995 = Row{Options: &options994, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1001 = Row{Options: &options1000, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options996 = Options{List: []Option{
+var options1002 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper997 = Wrapper{Options: &options996, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1003 = Wrapper{Options: &options1002, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options998 = Options{List: []Option{
+var options1004 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row999 = Row{Options: &options998, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1005 = Row{Options: &options1004, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1000 = Options{List: []Option{
+var options1006 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1001 = Row{Options: &options1000, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1007 = Row{Options: &options1006, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1002 = Options{List: []Option{
+var options1008 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1003 = Row{Options: &options1002, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1009 = Row{Options: &options1008, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1004 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1005 = Wrapper{Options: &options1004, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1011 = Wrapper{Options: &options1010, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1006 = Options{List: []Option{
+var options1012 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1007 = Row{Options: &options1006, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1013 = Row{Options: &options1012, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1008 = Options{List: []Option{
+var options1014 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--html", 1, 116}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1009 = Row{Options: &options1008, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1015 = Row{Options: &options1014, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1010 = []Act{
+var acts1016 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1011 = Options{List: []Option{
+var options1017 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1012 = Wrapper{Options: &options1011, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1018 = Wrapper{Options: &options1017, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1013 = Options{List: []Option{
+var options1019 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1014 = Row{Options: &options1013, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1020 = Row{Options: &options1019, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1015 = Options{List: []Option{
+var options1021 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1016 = Row{Options: &options1015, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1022 = Row{Options: &options1021, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1017 = Options{List: []Option{
+var options1023 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -4921,25 +4951,25 @@ var options1017 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1018 = Wrapper{Options: &options1017, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1024 = Wrapper{Options: &options1023, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1019 = Options{List: []Option{
+var options1025 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1020 = Row{Options: &options1019, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1026 = Row{Options: &options1025, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1021 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1027 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1022 = Options{List: []Option{
+var options1028 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1023 = Row{Options: &options1022, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1029 = Row{Options: &options1028, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1024 = []Act{
+var acts1030 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -4961,33 +4991,33 @@ var acts1024 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1025 = Options{List: []Option{
+var options1031 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1026 = Row{Options: &options1025, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1032 = Row{Options: &options1031, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1027 = Options{List: []Option{
+var options1033 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1028 = Row{Options: &options1027, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1034 = Row{Options: &options1033, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1029 = Options{List: []Option{
+var options1035 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1030 = Row{Options: &options1029, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1036 = Row{Options: &options1035, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1031 = Options{List: []Option{
+var options1037 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -4997,26 +5027,26 @@ var options1031 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1032 = Wrapper{Options: &options1031, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1038 = Wrapper{Options: &options1037, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1033 = Options{List: []Option{
+var options1039 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1034 = Wrapper{Options: &options1033, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1040 = Wrapper{Options: &options1039, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1035 = Options{List: []Option{
+var options1041 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1036 = Row{Options: &options1035, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1042 = Row{Options: &options1041, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1037 = Row{Options: &options1035, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1043 = Row{Options: &options1041, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1038 = Options{List: []Option{
+var options1044 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reportsDirectory", "--coverage.reportsDirectory", 1, 116}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0},
 	{"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33}, {"--inspect", "--inspectBrk", 2, 33},
@@ -5027,9 +5057,9 @@ var options1038 = Options{List: []Option{
 	{"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1045 = Row{Options: &options1044, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1040 = Options{List: []Option{
+var options1046 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5037,9 +5067,9 @@ var options1040 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1041 = Wrapper{Options: &options1040, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1047 = Wrapper{Options: &options1046, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1042 = Options{List: []Option{
+var options1048 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5049,15 +5079,15 @@ var options1042 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1043 = Wrapper{Options: &options1042, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1049 = Wrapper{Options: &options1048, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1044 = Options{List: []Option{
+var options1050 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1045 = Row{Options: &options1044, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1051 = Row{Options: &options1050, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1046 = Options{List: []Option{
+var options1052 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5069,26 +5099,26 @@ var options1046 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1047 = Row{Options: &options1046, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1053 = Row{Options: &options1052, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1048 = []Act{
+var acts1054 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1049 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1055 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1050 = Options{List: []Option{
+var options1056 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1051 = Row{Options: &options1050, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1057 = Row{Options: &options1056, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1052 = []Act{
+var acts1058 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5112,57 +5142,57 @@ var acts1052 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1053 = Options{List: []Option{
+var options1059 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1054 = Wrapper{Options: &options1053, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1060 = Wrapper{Options: &options1059, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1055 = Options{List: []Option{
+var options1061 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1062 = Row{Options: &options1061, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1057 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1063 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1058 = Options{List: []Option{
+var options1064 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1059 = Row{Options: &options1058, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1065 = Row{Options: &options1064, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1060 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1066 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1061 = Options{List: []Option{
+var options1067 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1062 = Row{Options: &options1061, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1068 = Row{Options: &options1067, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1063 = Options{List: []Option{
+var options1069 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1064 = Row{Options: &options1063, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1070 = Row{Options: &options1069, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1065 = Options{List: []Option{
+var options1071 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1066 = Row{Options: &options1065, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1072 = Row{Options: &options1071, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1067 = Options{List: []Option{
+var options1073 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5171,11 +5201,11 @@ var options1067 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1068 = Row{Options: &options1067, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1074 = Row{Options: &options1073, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1069 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1075 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1070 = Options{List: []Option{
+var options1076 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5183,15 +5213,15 @@ var options1070 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1071 = Row{Options: &options1070, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1077 = Row{Options: &options1076, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1072 = Options{List: []Option{
+var options1078 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1073 = Row{Options: &options1072, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1079 = Row{Options: &options1078, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5757,7 +5787,7 @@ var commands = [...]Command{
 	{Name: "command -v", Risk: 1},
 	{Name: "commitlint", Row: &row49, Is: 0x80000},
 	{Name: "compgen", Inspector: "state", Risk: 5, Dumps: []string{"<bare>", "-e", "-v"}},
-	{Name: "compileall", Row: &row215},
+	{Name: "compileall", Row: &row215, Risk: 2},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
 	{Name: "composer", Row: &row132, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts148},
@@ -7471,130 +7501,130 @@ var commands = [...]Command{
 	{Name: "nmap", Row: &row97, Risk: 4},
 	{Name: "nmcli", Destroys: acts344},
 	{Name: "nocorrect", Wrapper: &wrapper165},
-	{Name: "node", Language: &language122, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "node", Language: &language745, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row49, Wrapper: &wrapper745},
+	{Name: "nodemon", Row: &row49, Wrapper: &wrapper747},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
 	{Name: "noglob", Wrapper: &wrapper165},
-	{Name: "nohup", Wrapper: &wrapper747, Is: 0x2000000000000},
+	{Name: "nohup", Wrapper: &wrapper749, Is: 0x2000000000000},
 	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts101},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts14},
 	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts748},
-	{Name: "nox", Row: &row750, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse751},
-	{Name: "np", Destroys: acts752},
-	{Name: "npm", Row: &row754, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts123},
+	{Name: "now", Destroys: acts750},
+	{Name: "nox", Row: &row752, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse753},
+	{Name: "np", Destroys: acts754},
+	{Name: "npm", Row: &row756, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts123},
 	{Name: "npm access", Row: &row124, Risk: 6},
-	{Name: "npm add", Row: &row756, Is: 0x300000, Risk: 4, Worse: worse125},
+	{Name: "npm add", Row: &row758, Is: 0x300000, Risk: 4, Worse: worse125},
 	{Name: "npm adduser", Row: &row124},
-	{Name: "npm audit", Row: &row756, Is: 0x100000, Risk: 4, Worse: worse757},
-	{Name: "npm bin", Row: &row759, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row761, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row762},
-	{Name: "npm c edit", Row: &row762},
+	{Name: "npm audit", Row: &row758, Is: 0x100000, Risk: 4, Worse: worse759},
+	{Name: "npm bin", Row: &row761, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row763, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row764},
+	{Name: "npm c edit", Row: &row764},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row762},
+	{Name: "npm c set", Row: &row764},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row756, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row756},
+	{Name: "npm ci", Row: &row758, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row758},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row761, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row762},
-	{Name: "npm config edit", Row: &row762},
-	{Name: "npm config fix", Row: &row762},
+	{Name: "npm config", Row: &row763, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row764},
+	{Name: "npm config edit", Row: &row764},
+	{Name: "npm config fix", Row: &row764},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row762},
+	{Name: "npm config set", Row: &row764},
 	{Name: "npm create", Row: &row124, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse125},
-	{Name: "npm dedupe", Row: &row756, Risk: 4, Worse: worse125},
+	{Name: "npm dedupe", Row: &row758, Risk: 4, Worse: worse125},
 	{Name: "npm deprecate", Row: &row124, Risk: 6},
 	{Name: "npm dist-tag", Row: &row124, Risk: 6},
-	{Name: "npm doctor", Row: &row759, Risk: 4},
+	{Name: "npm doctor", Row: &row761, Risk: 4},
 	{Name: "npm edit", Row: &row124},
 	{Name: "npm exec", Wrapper: &wrapper130, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row759, Risk: 1},
+	{Name: "npm explain", Row: &row761, Risk: 1},
 	{Name: "npm explore", Row: &row124},
-	{Name: "npm fund", Row: &row759, Risk: 1, Worse: worse763},
-	{Name: "npm get", Row: &row759, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row759, Risk: 1},
+	{Name: "npm fund", Row: &row761, Risk: 1, Worse: worse765},
+	{Name: "npm get", Row: &row761, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row761, Risk: 1},
 	{Name: "npm hook", Row: &row124},
-	{Name: "npm i", Row: &row756, Is: 0x300000, Risk: 4, Worse: worse125},
+	{Name: "npm i", Row: &row758, Is: 0x300000, Risk: 4, Worse: worse125},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row759, Risk: 4},
+	{Name: "npm info", Row: &row761, Risk: 4},
 	{Name: "npm init", Row: &row124, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row756, Is: 0x300000, Risk: 4, Worse: worse125},
-	{Name: "npm install-test", Row: &row756, Is: 0x200000},
-	{Name: "npm it", Row: &row756, Is: 0x200000},
-	{Name: "npm la", Row: &row759, Risk: 1},
-	{Name: "npm link", Row: &row756, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row759, Risk: 1},
-	{Name: "npm ll", Row: &row759, Risk: 1},
+	{Name: "npm install", Row: &row758, Is: 0x300000, Risk: 4, Worse: worse125},
+	{Name: "npm install-test", Row: &row758, Is: 0x200000},
+	{Name: "npm it", Row: &row758, Is: 0x200000},
+	{Name: "npm la", Row: &row761, Risk: 1},
+	{Name: "npm link", Row: &row758, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row761, Risk: 1},
+	{Name: "npm ll", Row: &row761, Risk: 1},
 	{Name: "npm login", Row: &row124, Is: 0x100000},
 	{Name: "npm logout", Row: &row124},
-	{Name: "npm ls", Row: &row759, Risk: 1},
+	{Name: "npm ls", Row: &row761, Risk: 1},
 	{Name: "npm org", Row: &row124},
-	{Name: "npm outdated", Row: &row759, Risk: 4},
+	{Name: "npm outdated", Row: &row761, Risk: 4},
 	{Name: "npm owner", Row: &row124, Risk: 6},
-	{Name: "npm pack", Row: &row759, Risk: 3},
-	{Name: "npm ping", Row: &row759, Risk: 4},
-	{Name: "npm pkg", Row: &row761, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row764},
-	{Name: "npm pkg fix", Row: &row764},
+	{Name: "npm pack", Row: &row761, Risk: 3},
+	{Name: "npm ping", Row: &row761, Risk: 4},
+	{Name: "npm pkg", Row: &row763, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row766},
+	{Name: "npm pkg fix", Row: &row766},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row764},
-	{Name: "npm prefix", Row: &row759, Risk: 1},
+	{Name: "npm pkg set", Row: &row766},
+	{Name: "npm prefix", Row: &row761, Risk: 1},
 	{Name: "npm profile", Row: &row124},
-	{Name: "npm prune", Row: &row756, Risk: 3},
+	{Name: "npm prune", Row: &row758, Risk: 3},
 	{Name: "npm publish", Row: &row124, Risk: 6},
-	{Name: "npm query", Row: &row759, Risk: 1},
-	{Name: "npm r", Row: &row759, Risk: 3},
-	{Name: "npm rebuild", Row: &row756, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row759, Risk: 3},
-	{Name: "npm restart", Row: &row759},
-	{Name: "npm rm", Row: &row756, Risk: 3},
-	{Name: "npm root", Row: &row759, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row759},
-	{Name: "npm run", Row: &row759, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
+	{Name: "npm query", Row: &row761, Risk: 1},
+	{Name: "npm r", Row: &row761, Risk: 3},
+	{Name: "npm rebuild", Row: &row758, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row761, Risk: 3},
+	{Name: "npm restart", Row: &row761},
+	{Name: "npm rm", Row: &row758, Risk: 3},
+	{Name: "npm root", Row: &row761, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row761},
+	{Name: "npm run", Row: &row761, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row759, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
-	{Name: "npm search", Row: &row759, Risk: 4},
+	{Name: "npm run-script", Row: &row761, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
+	{Name: "npm search", Row: &row761, Risk: 4},
 	{Name: "npm set", Row: &row124, Is: 0x100000},
 	{Name: "npm set-script", Row: &row124},
-	{Name: "npm show", Row: &row759, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row759, Risk: 3},
+	{Name: "npm show", Row: &row761, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row761, Risk: 3},
 	{Name: "npm star", Row: &row124},
-	{Name: "npm start", Row: &row759},
-	{Name: "npm stop", Row: &row759},
-	{Name: "npm t", Row: &row759, Risk: 2},
+	{Name: "npm start", Row: &row761},
+	{Name: "npm stop", Row: &row761},
+	{Name: "npm t", Row: &row761, Risk: 2},
 	{Name: "npm team", Row: &row124},
-	{Name: "npm test", Row: &row759, Risk: 2},
+	{Name: "npm test", Row: &row761, Risk: 2},
 	{Name: "npm token", Row: &row124, Is: 0x100000},
-	{Name: "npm tst", Row: &row759, Risk: 2},
-	{Name: "npm un", Row: &row759, Risk: 3},
-	{Name: "npm uninstall", Row: &row756, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row759, Risk: 3},
+	{Name: "npm tst", Row: &row761, Risk: 2},
+	{Name: "npm un", Row: &row761, Risk: 3},
+	{Name: "npm uninstall", Row: &row758, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row761, Risk: 3},
 	{Name: "npm unpublish", Row: &row124, Risk: 6},
-	{Name: "npm up", Row: &row756, Is: 0x200000, Risk: 4, Worse: worse125},
-	{Name: "npm update", Row: &row756, Is: 0x300000, Risk: 4, Worse: worse125},
+	{Name: "npm up", Row: &row758, Is: 0x200000, Risk: 4, Worse: worse125},
+	{Name: "npm update", Row: &row758, Is: 0x300000, Risk: 4, Worse: worse125},
 	{Name: "npm upgrade", Risk: 4, Worse: worse125},
-	{Name: "npm urn", Row: &row759},
-	{Name: "npm v", Row: &row759, Risk: 4},
+	{Name: "npm urn", Row: &row761},
+	{Name: "npm v", Row: &row761, Risk: 4},
 	{Name: "npm version", Row: &row124, Risk: 3},
-	{Name: "npm view", Row: &row759, Risk: 4},
-	{Name: "npm whoami", Row: &row759, Risk: 4},
-	{Name: "npm why", Row: &row759, Risk: 1},
+	{Name: "npm view", Row: &row761, Risk: 4},
+	{Name: "npm whoami", Row: &row761, Risk: 4},
+	{Name: "npm why", Row: &row761, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper130, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -7602,14 +7632,14 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper130, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row138},
-	{Name: "nsenter", Wrapper: &wrapper766, Is: 0x1, Risk: 7},
+	{Name: "nsenter", Wrapper: &wrapper768, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ntl", Destroys: acts734},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts148},
-	{Name: "numactl", Wrapper: &wrapper768},
-	{Name: "numfmt", Row: &row770, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper770},
+	{Name: "numfmt", Row: &row772, Risk: 1},
 	{Name: "nuxt", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row44, Is: 0x200},
@@ -7618,22 +7648,22 @@ var commands = [...]Command{
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts82},
 	{Name: "nvram", Destroys: acts102},
 	{Name: "nwipe", Destroys: acts82},
-	{Name: "nx", Row: &row772, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse773},
-	{Name: "nx build", Risk: 2, Worse: worse774},
-	{Name: "nx e2e", Risk: 2, Worse: worse774},
+	{Name: "nx", Row: &row774, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse775},
+	{Name: "nx build", Risk: 2, Worse: worse776},
+	{Name: "nx e2e", Risk: 2, Worse: worse776},
 	{Name: "nx exec", Wrapper: &wrapper579, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse774},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse773},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse773},
-	{Name: "nx test", Risk: 2, Worse: worse774},
-	{Name: "nx typecheck", Risk: 2, Worse: worse774},
+	{Name: "nx lint", Risk: 2, Worse: worse776},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse775},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse775},
+	{Name: "nx test", Risk: 2, Worse: worse776},
+	{Name: "nx typecheck", Risk: 2, Worse: worse776},
 	{Name: "nyc", Row: &row145, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
 	{Name: "oao all", Wrapper: &wrapper579},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row776, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row778, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options79},
 	{Name: "ocaml", Language: &language6},
@@ -7647,7 +7677,7 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options79},
 	{Name: "octave", Language: &language6},
 	{Name: "octosql", Row: &row97},
-	{Name: "od", Row: &row778, Risk: 1},
+	{Name: "od", Row: &row780, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
@@ -7663,11 +7693,11 @@ var commands = [...]Command{
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
 	{Name: "opensearch", Destroys: acts251},
-	{Name: "openssl", Row: &row780, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "openssl", Row: &row782, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse781},
+	{Name: "openssl req", Risk: 1, Worse: worse783},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
@@ -7695,27 +7725,27 @@ var commands = [...]Command{
 	{Name: "p4", Destroys: acts141},
 	{Name: "packer", Row: &row26, Arity: 2, Destroys: acts101},
 	{Name: "packet", Destroys: acts189},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts782},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts784},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts782},
+	{Name: "pamac", Is: 0x100000, Destroys: acts784},
 	{Name: "pandoc", Row: &row138},
 	{Name: "pants", Row: &row114, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row784, Is: 0x2000000008, Risk: 2},
+	{Name: "paratest", Row: &row786, Is: 0x2000000008, Risk: 2},
 	{Name: "parcel", Row: &row49, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts82},
 	{Name: "partprobe", Destroys: acts82},
-	{Name: "paru", Is: 0x100000, Destroys: acts782},
+	{Name: "paru", Is: 0x100000, Destroys: acts784},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
 	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts172},
-	{Name: "paste", Row: &row786, Risk: 1},
-	{Name: "patch", Row: &row788, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "paste", Row: &row788, Risk: 1},
+	{Name: "patch", Row: &row790, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive789},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive791},
 	{Name: "payload", Destroys: acts288},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
@@ -7735,10 +7765,10 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row97},
-	{Name: "perf record", Wrapper: &wrapper791},
-	{Name: "perf stat", Wrapper: &wrapper791},
-	{Name: "perf trace", Wrapper: &wrapper791},
-	{Name: "perl", Language: &language793, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper793},
+	{Name: "perf stat", Wrapper: &wrapper793},
+	{Name: "perf trace", Wrapper: &wrapper793},
+	{Name: "perl", Language: &language795, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row41, Is: 0x2000000000, Risk: 2},
 	{Name: "pfctl", Destroys: acts344},
 	{Name: "pg_dropcluster", Destroys: acts341},
@@ -7754,8 +7784,8 @@ var commands = [...]Command{
 	{Name: "pgrep", Row: &row681, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts50},
 	{Name: "phinx", Destroys: acts151},
-	{Name: "php", Language: &language596, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row795, Risk: 1, Worse: worse796},
+	{Name: "php", Language: &language797, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row799, Risk: 1, Worse: worse800},
 	{Name: "php artisan", Arity: 3, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -7764,11 +7794,11 @@ var commands = [...]Command{
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
 	{Name: "php-cgi", Language: &language596},
-	{Name: "php-cs-fixer", Row: &row798, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row798, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row784, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cs-fixer", Row: &row802, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row802, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row786, Is: 0x2000000008, Risk: 2},
 	{Name: "phpdbg", Language: &language596},
-	{Name: "phpstan", Row: &row784, Is: 0x2000000008, Risk: 2},
+	{Name: "phpstan", Row: &row786, Is: 0x2000000008, Risk: 2},
 	{Name: "phpunit", Row: &row41, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
@@ -7782,23 +7812,23 @@ var commands = [...]Command{
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row798, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row800, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
+	{Name: "pint", Row: &row802, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row804, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row802, Risk: 1},
+	{Name: "pip check", Row: &row806, Risk: 1},
 	{Name: "pip config", Row: &row124, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row124, Risk: 5},
-	{Name: "pip download", Row: &row804, Is: 0x300000, Risk: 4, Worse: worse805},
-	{Name: "pip freeze", Row: &row802, Risk: 1},
-	{Name: "pip help", Row: &row802, Risk: 1},
-	{Name: "pip index", Row: &row802, Risk: 4},
-	{Name: "pip install", Row: &row804, Is: 0x2000300000, Risk: 4, Worse: worse805},
-	{Name: "pip list", Row: &row802, Risk: 1},
+	{Name: "pip download", Row: &row808, Is: 0x300000, Risk: 4, Worse: worse809},
+	{Name: "pip freeze", Row: &row806, Risk: 1},
+	{Name: "pip help", Row: &row806, Risk: 1},
+	{Name: "pip index", Row: &row806, Risk: 4},
+	{Name: "pip install", Row: &row808, Is: 0x2000300000, Risk: 4, Worse: worse809},
+	{Name: "pip list", Row: &row806, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row802, Risk: 1},
-	{Name: "pip uninstall", Row: &row804, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row804, Is: 0x2000200000, Risk: 4, Worse: worse805},
-	{Name: "pipenv", Row: &row807, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pip show", Row: &row806, Risk: 1},
+	{Name: "pip uninstall", Row: &row808, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row808, Is: 0x2000200000, Risk: 4, Worse: worse809},
+	{Name: "pipenv", Row: &row811, Arity: 2, Is: 0x2080000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse125},
 	{Name: "pipenv graph", Risk: 4, Worse: worse125},
 	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse125},
@@ -7823,72 +7853,72 @@ var commands = [...]Command{
 	{Name: "pipx upgrade", Is: 0x100000},
 	{Name: "pixi", Row: &row220, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper809, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper813, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper811, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper815, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts31},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
 	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts370},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row813, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row817, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
 	{Name: "plocate", Row: &row672},
-	{Name: "plutil", Row: &row815, Destroys: acts102},
+	{Name: "plutil", Row: &row819, Destroys: acts102},
 	{Name: "pm-suspend", Destroys: acts572},
 	{Name: "pm2", Row: &row49, Arity: 2, Is: 0x100000000000, Destroys: acts386},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts102},
-	{Name: "pnpm", Row: &row817, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts123},
+	{Name: "pnpm", Row: &row821, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts123},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper819},
+	{Name: "pnpm -r exec", Wrapper: &wrapper823},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row761, Risk: 1},
-	{Name: "pnpm c list", Row: &row761, Risk: 1},
-	{Name: "pnpm c ls", Row: &row761, Risk: 1},
-	{Name: "pnpm c set", Row: &row762},
+	{Name: "pnpm c get", Row: &row763, Risk: 1},
+	{Name: "pnpm c list", Row: &row763, Risk: 1},
+	{Name: "pnpm c ls", Row: &row763, Risk: 1},
+	{Name: "pnpm c set", Row: &row764},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm config", Row: &row124, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row762},
-	{Name: "pnpm config get", Row: &row761, Risk: 1},
-	{Name: "pnpm config list", Row: &row761, Risk: 1},
-	{Name: "pnpm config ls", Row: &row761, Risk: 1},
-	{Name: "pnpm config set", Row: &row762},
+	{Name: "pnpm config delete", Row: &row764},
+	{Name: "pnpm config get", Row: &row763, Risk: 1},
+	{Name: "pnpm config list", Row: &row763, Risk: 1},
+	{Name: "pnpm config ls", Row: &row763, Risk: 1},
+	{Name: "pnpm config set", Row: &row764},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row124, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper130, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row124},
-	{Name: "pnpm exec", Wrapper: &wrapper819, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row821, Risk: 4, Worse: worse125},
+	{Name: "pnpm exec", Wrapper: &wrapper823, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row825, Risk: 4, Worse: worse125},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row759, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row821, Is: 0x300000, Risk: 4, Worse: worse125},
-	{Name: "pnpm install", Row: &row821, Is: 0x300000, Risk: 4, Worse: worse125},
-	{Name: "pnpm la", Row: &row821, Risk: 1},
+	{Name: "pnpm get", Row: &row761, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row825, Is: 0x300000, Risk: 4, Worse: worse125},
+	{Name: "pnpm install", Row: &row825, Is: 0x300000, Risk: 4, Worse: worse125},
+	{Name: "pnpm la", Row: &row825, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row821, Risk: 1},
-	{Name: "pnpm ll", Row: &row821, Risk: 1},
+	{Name: "pnpm list", Row: &row825, Risk: 1},
+	{Name: "pnpm ll", Row: &row825, Risk: 1},
 	{Name: "pnpm login", Row: &row124},
-	{Name: "pnpm ls", Row: &row821, Risk: 1},
-	{Name: "pnpm outdated", Row: &row821, Risk: 1},
+	{Name: "pnpm ls", Row: &row825, Risk: 1},
+	{Name: "pnpm outdated", Row: &row825, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row764},
+	{Name: "pnpm pkg set", Row: &row766},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row124, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row821, Risk: 1},
-	{Name: "pnpm run", Row: &row821, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
+	{Name: "pnpm root", Row: &row825, Risk: 1},
+	{Name: "pnpm run", Row: &row825, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
 	{Name: "pnpm setup", Row: &row124},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row124, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row821, Risk: 2},
-	{Name: "pnpm test", Row: &row821, Risk: 2},
+	{Name: "pnpm t", Row: &row825, Risk: 2},
+	{Name: "pnpm test", Row: &row825, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -7897,17 +7927,17 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row821, Risk: 1},
+	{Name: "pnpm why", Row: &row825, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper130, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row132, Is: 0x40000000, Destroys: acts148},
 	{Name: "poetry", Row: &row220, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts372},
-	{Name: "poetry about", Row: &row823, Risk: 1},
+	{Name: "poetry about", Row: &row827, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row823, Risk: 1},
+	{Name: "poetry check", Row: &row827, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row823, Risk: 1},
-	{Name: "poetry env list", Row: &row823, Risk: 1},
+	{Name: "poetry env info", Row: &row827, Risk: 1},
+	{Name: "poetry env list", Row: &row827, Risk: 1},
 	{Name: "poetry env remove", Row: &row221},
 	{Name: "poetry env use", Row: &row221},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
@@ -7927,18 +7957,18 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row823, Risk: 1},
+	{Name: "poetry show", Row: &row827, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row823, Risk: 1, Worse: worse824},
+	{Name: "poetry version", Row: &row827, Risk: 1, Worse: worse828},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
 	{Name: "postcss", Row: &row49, Is: 0x80000},
 	{Name: "posting", Destroys: acts111},
 	{Name: "poweroff", Risk: 6, Destroys: acts572},
 	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row826},
-	{Name: "pre-commit", Row: &row828, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row830},
+	{Name: "pre-commit", Row: &row832, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
@@ -7946,43 +7976,43 @@ var commands = [...]Command{
 	{Name: "prek", Is: 0x2000000000},
 	{Name: "presto", Row: &row97, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row830, Is: 0x2000080018, Risk: 2, Worse: worse100},
+	{Name: "prettier", Row: &row834, Is: 0x2000080018, Risk: 2, Worse: worse100},
 	{Name: "prime-run", Wrapper: &wrapper10},
 	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse831, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse835, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Arity: 2, Is: 0x4080000, Destroys: acts832},
+	{Name: "prisma", Arity: 2, Is: 0x4080000, Destroys: acts836},
 	{Name: "prisma db", Is: 0x800},
-	{Name: "prisma1", Destroys: acts832},
+	{Name: "prisma1", Destroys: acts836},
 	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper834},
+	{Name: "prlimit", Wrapper: &wrapper838},
 	{Name: "profiles", Destroys: acts102},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row836, Is: 0x200, Risk: 2},
+	{Name: "protoc", Row: &row840, Is: 0x200, Risk: 2},
 	{Name: "proxychains", Wrapper: &wrapper10},
 	{Name: "proxychains4", Wrapper: &wrapper10},
 	{Name: "pry", Language: &language625, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row784, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row786, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language6},
 	{Name: "pscale", Is: 0x10004000000, Destroys: acts733},
-	{Name: "psql", Row: &row838, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "psql", Row: &row842, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
 	{Name: "pstree", Row: &row681, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language104, Is: 0x100000},
-	{Name: "ptx", Row: &row840},
+	{Name: "ptx", Row: &row844},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper10},
 	{Name: "pulsar-admin", Destroys: acts648},
-	{Name: "pulumi", Row: &row842, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts843},
-	{Name: "pulumi preview", Row: &row845, Risk: 4},
+	{Name: "pulumi", Row: &row846, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts847},
+	{Name: "pulumi preview", Row: &row849, Risk: 4},
 	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
@@ -7992,7 +8022,7 @@ var commands = [...]Command{
 	{Name: "pwsh", Row: &row54, Language: &language6, Is: 0x100000, Risk: 5},
 	{Name: "py", Like: "python"},
 	{Name: "py-spy", Is: 0x4},
-	{Name: "py_compile", Row: &row215},
+	{Name: "py_compile", Row: &row215, Risk: 2},
 	{Name: "pycodestyle", Row: &row56},
 	{Name: "pydocstyle", Row: &row56},
 	{Name: "pyenv", Arity: 2},
@@ -8006,7 +8036,7 @@ var commands = [...]Command{
 	{Name: "pypy3", Language: &language104, Arity: 2, Handler: "module"},
 	{Name: "pyright", Row: &row56, Is: 0x80008, Risk: 2, Worse: worse84},
 	{Name: "pyspark", Row: &row97},
-	{Name: "pytest", Row: &row847, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row851, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language104, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
@@ -8021,13 +8051,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse848},
-	{Name: "python -m pip download", Risk: 4, Worse: worse849},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse848},
-	{Name: "python -m pip install", Risk: 4, Worse: worse849},
-	{Name: "python -m pip list", Risk: 1, Worse: worse848},
-	{Name: "python -m pip show", Risk: 1, Worse: worse848},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse849},
+	{Name: "python -m pip check", Risk: 1, Worse: worse852},
+	{Name: "python -m pip download", Risk: 4, Worse: worse853},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse852},
+	{Name: "python -m pip install", Risk: 4, Worse: worse853},
+	{Name: "python -m pip list", Risk: 1, Worse: worse852},
+	{Name: "python -m pip show", Risk: 1, Worse: worse852},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse853},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8088,7 +8118,7 @@ var commands = [...]Command{
 	{Name: "racket", Language: &language6, Risk: 5},
 	{Name: "raco", Row: &row132, Is: 0x100000},
 	{Name: "radare2", Row: &row97},
-	{Name: "rails", Arity: 2, Is: 0x2000080000, Parent: true, Destroys: acts850},
+	{Name: "rails", Arity: 2, Is: 0x2000080000, Parent: true, Destroys: acts854},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8103,9 +8133,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts851},
-	{Name: "railway run", Wrapper: &wrapper853},
-	{Name: "rake", Row: &row114, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts850},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts855},
+	{Name: "railway run", Wrapper: &wrapper857},
+	{Name: "rake", Row: &row114, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts854},
 	{Name: "raku", Language: &language6},
 	{Name: "rambler", Destroys: acts50},
 	{Name: "rancher", Destroys: acts38},
@@ -8118,26 +8148,26 @@ var commands = [...]Command{
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
 	{Name: "rc-service", Is: 0x100000000000, Destroys: acts386},
-	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts854, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options855},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts858, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options859},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options855},
-	{Name: "rclone copyto", Transfer: &options855},
+	{Name: "rclone copy", Transfer: &options859},
+	{Name: "rclone copyto", Transfer: &options859},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options855, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options855, Risk: 6},
+	{Name: "rclone move", Transfer: &options859, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options859, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options855, Risk: 6},
+	{Name: "rclone sync", Transfer: &options859, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
 	{Name: "react-scripts", Row: &row634, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row857, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row861, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x800000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
@@ -8147,7 +8177,7 @@ var commands = [...]Command{
 	{Name: "rebar3 shell", Is: 0x800},
 	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts572},
 	{Name: "red", Row: &row206},
-	{Name: "redis-cli", Row: &row229, Is: 0x10100000, Risk: 5, Worse: worse238, Parent: true, Destroys: acts858},
+	{Name: "redis-cli", Row: &row229, Is: 0x10100000, Risk: 5, Worse: worse238, Parent: true, Destroys: acts862},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8190,17 +8220,17 @@ var commands = [...]Command{
 	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row107},
 	{Name: "refinery", Destroys: acts50},
-	{Name: "reflex", Wrapper: &wrapper860},
-	{Name: "reg", Destroys: acts861},
+	{Name: "reflex", Wrapper: &wrapper864},
+	{Name: "reg", Destroys: acts865},
 	{Name: "regctl", Destroys: acts239},
 	{Name: "regedit", Destroys: acts102},
 	{Name: "regina", Language: &language6},
 	{Name: "regsvr32", Row: &row54},
-	{Name: "release-it", Destroys: acts752},
+	{Name: "release-it", Destroys: acts754},
 	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts862},
+	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts866},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts141},
 	{Name: "repo forall", Wrapper: &wrapper579},
@@ -8214,7 +8244,7 @@ var commands = [...]Command{
 	{Name: "revive", Row: &row353},
 	{Name: "rexec", Row: &row39},
 	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row864, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row868, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
 	{Name: "rimraf", Row: &row273, Is: 0x80000, Destroys: acts271, Wipes: "removed"},
@@ -8230,45 +8260,45 @@ var commands = [...]Command{
 	{Name: "route", Risk: 1, Worse: worse125, Destroys: acts344},
 	{Name: "rovodev", Is: 0x100000000},
 	{Name: "rpk", Destroys: acts648},
-	{Name: "rpm", Row: &row866, Risk: 5, Parent: true, Destroys: acts339},
-	{Name: "rpm --query", Risk: 1, Worse: worse867},
-	{Name: "rpm --version", Risk: 1, Worse: worse867},
-	{Name: "rpm -V", Risk: 1, Worse: worse867},
-	{Name: "rpm -Va", Risk: 1, Worse: worse867},
-	{Name: "rpm -q", Risk: 1, Worse: worse867},
-	{Name: "rpm -qR", Risk: 1, Worse: worse867},
-	{Name: "rpm -qa", Risk: 1, Worse: worse867},
-	{Name: "rpm -qai", Risk: 1, Worse: worse867},
-	{Name: "rpm -qal", Risk: 1, Worse: worse867},
-	{Name: "rpm -qc", Risk: 1, Worse: worse867},
-	{Name: "rpm -qd", Risk: 1, Worse: worse867},
-	{Name: "rpm -qf", Risk: 1, Worse: worse867},
-	{Name: "rpm -qi", Risk: 1, Worse: worse867},
-	{Name: "rpm -ql", Risk: 1, Worse: worse867},
+	{Name: "rpm", Row: &row870, Risk: 5, Parent: true, Destroys: acts339},
+	{Name: "rpm --query", Risk: 1, Worse: worse871},
+	{Name: "rpm --version", Risk: 1, Worse: worse871},
+	{Name: "rpm -V", Risk: 1, Worse: worse871},
+	{Name: "rpm -Va", Risk: 1, Worse: worse871},
+	{Name: "rpm -q", Risk: 1, Worse: worse871},
+	{Name: "rpm -qR", Risk: 1, Worse: worse871},
+	{Name: "rpm -qa", Risk: 1, Worse: worse871},
+	{Name: "rpm -qai", Risk: 1, Worse: worse871},
+	{Name: "rpm -qal", Risk: 1, Worse: worse871},
+	{Name: "rpm -qc", Risk: 1, Worse: worse871},
+	{Name: "rpm -qd", Risk: 1, Worse: worse871},
+	{Name: "rpm -qf", Risk: 1, Worse: worse871},
+	{Name: "rpm -qi", Risk: 1, Worse: worse871},
+	{Name: "rpm -ql", Risk: 1, Worse: worse871},
 	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row866},
+	{Name: "rpmquery", Row: &row870},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row97, Wrapper: &wrapper791},
+	{Name: "rr", Row: &row97, Wrapper: &wrapper793},
 	{Name: "rsh", Row: &row39},
 	{Name: "rsnapshot", Destroys: acts52},
-	{Name: "rspec", Row: &row869, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row871, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse872, Destroys: acts873, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row873, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row875, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse876, Destroys: acts877, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
 	{Name: "rtx exec", Wrapper: &wrapper708},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row874, Is: 0x80008, Risk: 2, Worse: worse100},
-	{Name: "ruby", Language: &language625, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row876, Risk: 1, Worse: worse877},
-	{Name: "ruff", Row: &row879, Is: 0x80200, Risk: 2, Worse: worse100, Parent: true},
-	{Name: "ruff analyze", Row: &row881},
-	{Name: "ruff check", Row: &row881},
+	{Name: "rubocop", Row: &row878, Is: 0x80008, Risk: 2, Worse: worse100},
+	{Name: "ruby", Language: &language880, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row882, Risk: 1, Worse: worse883},
+	{Name: "ruff", Row: &row885, Is: 0x80200, Risk: 2, Worse: worse100, Parent: true},
+	{Name: "ruff analyze", Row: &row887},
+	{Name: "ruff check", Row: &row887},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row881, Risk: 3},
+	{Name: "ruff format", Row: &row887, Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
-	{Name: "run0", Wrapper: &wrapper883, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper889, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row54},
 	{Name: "runghc", Language: &language6, Is: 0x100200},
@@ -8279,16 +8309,16 @@ var commands = [...]Command{
 	{Name: "rush-pnpm"},
 	{Name: "rush-pnpm exec", Wrapper: &wrapper579},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row885, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row891, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row887, Is: 0x8, Risk: 3},
+	{Name: "rustfmt", Row: &row893, Is: 0x8, Risk: 3},
 	{Name: "rustup", Row: &row377, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row889, Risk: 1},
+	{Name: "rustup show", Row: &row895, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row889, Risk: 1},
+	{Name: "rustup which", Row: &row895, Risk: 1},
 	{Name: "rview", Row: &row206},
 	{Name: "rvim", Row: &row206},
 	{Name: "rxvt", Is: 0x4},
@@ -8320,7 +8350,7 @@ var commands = [...]Command{
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row891, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts567},
+	{Name: "sbt", Row: &row897, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts567},
 	{Name: "sbt console", Is: 0x800},
 	{Name: "sc", Destroys: acts386},
 	{Name: "scala", Row: &row628, Language: &language6, Is: 0x1200},
@@ -8330,50 +8360,50 @@ var commands = [...]Command{
 	{Name: "scalene", Language: &language1},
 	{Name: "scaleway", Destroys: acts189},
 	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row893, Risk: 1},
+	{Name: "scc", Row: &row899, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row114, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row895, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row901, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts82},
 	{Name: "scutil", Destroys: acts102},
 	{Name: "scw", Row: &row26, Destroys: acts189},
-	{Name: "sdiff", Row: &row897, Risk: 1},
+	{Name: "sdiff", Row: &row903, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts50},
 	{Name: "sea-orm-cli", Destroys: acts50},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "sed", Row: &row899, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse900},
+	{Name: "sed", Row: &row905, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse906},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts752},
-	{Name: "semgrep", Row: &row902, Risk: 2, Worse: worse84},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts754},
+	{Name: "semgrep", Row: &row908, Risk: 2, Worse: worse84},
 	{Name: "sendemail", Destroys: acts19},
 	{Name: "sendmail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts903},
-	{Name: "sequelize-cli", Destroys: acts903},
+	{Name: "sequelize", Arity: 2, Destroys: acts909},
+	{Name: "sequelize-cli", Destroys: acts909},
 	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
 	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts386},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse831, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper905},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse835, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper911},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row907, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row909},
+	{Name: "setfacl", Row: &row913, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row915},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
 	{Name: "setpriv", Wrapper: &wrapper560, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper911},
+	{Name: "setsid", Wrapper: &wrapper917},
 	{Name: "setuidgid", Wrapper: &wrapper351},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts82},
-	{Name: "sftp", Row: &row895, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper913, Is: 0x1},
+	{Name: "sftp", Row: &row901, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper919, Is: 0x1},
 	{Name: "sg_format", Destroys: acts82},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts82},
 	{Name: "sgpt", Is: 0x100000000},
@@ -8383,14 +8413,14 @@ var commands = [...]Command{
 	{Name: "sha256sum", Row: &row698, Risk: 1},
 	{Name: "sha384sum", Row: &row698, Risk: 1},
 	{Name: "sha512sum", Row: &row698, Risk: 1},
-	{Name: "shasum", Row: &row915, Risk: 1},
+	{Name: "shasum", Row: &row921, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
 	{Name: "shellcheck", Row: &row207, Risk: 2, Worse: worse84},
-	{Name: "shfmt", Row: &row917, Risk: 2, Worse: worse84},
+	{Name: "shfmt", Row: &row923, Risk: 2, Worse: worse84},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row919, Is: 0x4000100020, Risk: 6, Destroys: acts271, Wipes: "files"},
-	{Name: "shuf", Row: &row921, Risk: 1},
+	{Name: "shred", Row: &row925, Is: 0x4000100020, Risk: 6, Destroys: acts271, Wipes: "files"},
+	{Name: "shuf", Row: &row927, Risk: 1},
 	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts572},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts14},
@@ -8422,9 +8452,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper923},
-	{Name: "sops exec-file", Wrapper: &wrapper925},
-	{Name: "sort", Row: &row927, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper929},
+	{Name: "sops exec-file", Wrapper: &wrapper931},
+	{Name: "sort", Row: &row933, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -8432,10 +8462,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row97},
 	{Name: "spark-sql", Row: &row97, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts102},
-	{Name: "sphinx-build", Row: &row929, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row935, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
 	{Name: "split", Row: &row244, Risk: 3},
-	{Name: "sponge", Row: &row931, Is: 0x20},
+	{Name: "sponge", Row: &row937, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -8447,7 +8477,7 @@ var commands = [...]Command{
 	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row97, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row933, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row939, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row97, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row97},
@@ -8456,17 +8486,17 @@ var commands = [...]Command{
 	{Name: "sqlx", Destroys: acts50},
 	{Name: "srm", Row: &row273, Is: 0x100000, Risk: 6, Destroys: acts271, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row935, Risk: 1},
+	{Name: "ss", Row: &row941, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row937, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row937, Wrapper: &wrapper939, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row943, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row943, Wrapper: &wrapper945, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row941, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "ssh-keygen", Row: &row947, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts19},
 	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row943, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts148},
+	{Name: "stack", Row: &row949, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts148},
 	{Name: "stack bench", Risk: 2, Worse: worse125},
 	{Name: "stack build", Risk: 2, Worse: worse125},
 	{Name: "stack eval", Is: 0x800},
@@ -8478,15 +8508,15 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2, Worse: worse125},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse100},
-	{Name: "standard-version", Destroys: acts752},
+	{Name: "standard-version", Destroys: acts754},
 	{Name: "standardrb", Row: &row107},
 	{Name: "start", Row: &row54},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row945, Is: 0x800080000000000, Risk: 1},
+	{Name: "stat", Row: &row951, Is: 0x800080000000000, Risk: 1},
 	{Name: "staticcheck", Row: &row353, Is: 0x8, Risk: 2, Worse: worse84},
-	{Name: "stdbuf", Wrapper: &wrapper947},
+	{Name: "stdbuf", Wrapper: &wrapper953},
 	{Name: "steampipe", Row: &row97},
 	{Name: "step", Is: 0x100000, Destroys: acts20},
 	{Name: "stop-process", Is: 0x100000000000},
@@ -8494,7 +8524,7 @@ var commands = [...]Command{
 	{Name: "strace", Wrapper: &wrapper683, Is: 0x20000},
 	{Name: "strapi", Destroys: acts288},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row949, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row955, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row49, Is: 0x2000080008, Risk: 2, Worse: worse100},
@@ -8502,11 +8532,11 @@ var commands = [...]Command{
 	{Name: "su-exec", Wrapper: &wrapper560, Is: 0x1},
 	{Name: "subl", Row: &row206},
 	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper951, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper957, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row138, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts952},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts958},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts386},
 	{Name: "supervisord", Is: 0x4},
@@ -8523,7 +8553,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row954, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row960, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8532,18 +8562,18 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row956, Is: 0x200},
-	{Name: "swiftc", Row: &row956, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row962, Is: 0x200},
+	{Name: "swiftc", Row: &row962, Is: 0x200, Risk: 2},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
 	{Name: "sysadminctl", Destroys: acts172},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts957},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts963},
 	{Name: "sysdig", Row: &row97},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row959, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts386},
+	{Name: "systemctl", Row: &row965, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts386},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -8558,32 +8588,32 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse960},
+	{Name: "systemctl show", Risk: 1, Worse: worse966},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper962},
+	{Name: "systemd-run", Wrapper: &wrapper968},
 	{Name: "systemsetup", Destroys: acts102},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row964, Risk: 1},
-	{Name: "tail", Row: &row966, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row970, Risk: 1},
+	{Name: "tail", Row: &row972, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x100000, Destroys: acts189},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
 	{Name: "tap", Row: &row145, Is: 0x80000},
-	{Name: "tar", Row: &row968, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse969, Destroys: acts970, Recursive: []string{"*"}},
+	{Name: "tar", Row: &row974, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse975, Destroys: acts976, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row972, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row978, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
 	{Name: "taskkill", Is: 0x100000000000, Destroys: acts370},
-	{Name: "taskset", Wrapper: &wrapper974, Is: 0x20000},
+	{Name: "taskset", Wrapper: &wrapper980, Is: 0x20000},
 	{Name: "tc", Destroys: acts344},
-	{Name: "tcc", Row: &row976, Is: 0x1200},
+	{Name: "tcc", Row: &row982, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts102},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row97},
@@ -8591,7 +8621,7 @@ var commands = [...]Command{
 	{Name: "tdl", Destroys: acts14},
 	{Name: "tea", Arity: 2, Destroys: acts400},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row978, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row984, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
 	{Name: "telinit", Risk: 6, Destroys: acts572},
 	{Name: "teller"},
@@ -8600,33 +8630,33 @@ var commands = [...]Command{
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row980, Arity: 2, Is: 0x18, Parent: true, Destroys: acts981},
+	{Name: "terraform", Row: &row986, Arity: 2, Is: 0x18, Parent: true, Destroys: acts987},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row983, Risk: 3},
+	{Name: "terraform fmt", Row: &row989, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row983, Risk: 4},
-	{Name: "terraform graph", Row: &row983, Risk: 1},
+	{Name: "terraform get", Row: &row989, Risk: 4},
+	{Name: "terraform graph", Row: &row989, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row983, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row989, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row983, Risk: 1},
-	{Name: "terraform plan", Row: &row983, Risk: 4},
-	{Name: "terraform providers", Row: &row983, Arity: 3, Risk: 1, Worse: worse125, Parent: true},
+	{Name: "terraform output", Row: &row989, Risk: 1},
+	{Name: "terraform plan", Row: &row989, Risk: 4},
+	{Name: "terraform providers", Row: &row989, Arity: 3, Risk: 1, Worse: worse125, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row983, Risk: 1},
+	{Name: "terraform show", Row: &row989, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row985, Risk: 4},
-	{Name: "terraform state pull", Row: &row985, Risk: 4},
-	{Name: "terraform state show", Row: &row985, Risk: 4},
+	{Name: "terraform state list", Row: &row991, Risk: 4},
+	{Name: "terraform state pull", Row: &row991, Risk: 4},
+	{Name: "terraform state show", Row: &row991, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row983, Risk: 1},
-	{Name: "terraform version", Row: &row983, Risk: 1},
+	{Name: "terraform validate", Row: &row989, Risk: 1},
+	{Name: "terraform version", Row: &row989, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row980, Arity: 2, Destroys: acts981},
+	{Name: "terragrunt", Row: &row986, Arity: 2, Destroys: acts987},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
@@ -8634,13 +8664,13 @@ var commands = [...]Command{
 	{Name: "testdisk", Destroys: acts82},
 	{Name: "texlua", Language: &language364},
 	{Name: "textql", Row: &row97},
-	{Name: "tflint", Row: &row987, Is: 0x2000000010, Risk: 2, Worse: worse159},
+	{Name: "tflint", Row: &row993, Is: 0x2000000010, Risk: 2, Worse: worse159},
 	{Name: "tftp", Row: &row39, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper989, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper995, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper991, Is: 0x2000000000000},
+	{Name: "timeout", Wrapper: &wrapper997, Is: 0x2000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
@@ -8649,16 +8679,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row993, Risk: 1},
-	{Name: "tomlq", Row: &row995, Risk: 5},
+	{Name: "tokei", Row: &row999, Risk: 1},
+	{Name: "tomlq", Row: &row1001, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper997},
+	{Name: "toolbox run", Wrapper: &wrapper1003},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row999, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row750, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse751},
+	{Name: "touch", Row: &row1005, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row752, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse753},
 	{Name: "toybox", Wrapper: &wrapper118},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -8671,19 +8701,19 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts271},
 	{Name: "trash-put", Row: &row273, Destroys: acts271, Wipes: "removed"},
 	{Name: "trdsql", Row: &row97},
-	{Name: "tree", Row: &row1001, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1007, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
 	{Name: "trino", Row: &row97, Is: 0x4000000},
 	{Name: "troff", Row: &row138},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1003, Is: 0x100020, Risk: 6, Destroys: acts271, Wipes: "files"},
+	{Name: "truncate", Row: &row1009, Is: 0x100020, Risk: 6, Destroys: acts271, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1005},
-	{Name: "tsc", Row: &row1007, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1011},
+	{Name: "tsc", Row: &row1013, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
@@ -8707,10 +8737,10 @@ var commands = [...]Command{
 	{Name: "twilio", Destroys: acts14},
 	{Name: "twine", Row: &row124, Destroys: acts372},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1009, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1010},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1010},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1010},
+	{Name: "typedoc", Row: &row1015, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1016},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1016},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1016},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row207, Risk: 2, Worse: worse84},
 	{Name: "uftrace", Is: 0x4},
@@ -8724,11 +8754,11 @@ var commands = [...]Command{
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper1012},
+	{Name: "unbuffer", Wrapper: &wrapper1018},
 	{Name: "uncompress", Row: &row218},
 	{Name: "unexpand", Row: &row358, Risk: 1},
-	{Name: "uniq", Row: &row1014, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1016, Is: 0x2000000018, Risk: 2},
+	{Name: "uniq", Row: &row1020, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1022, Is: 0x2000000018, Risk: 2},
 	{Name: "unix2dos", Row: &row326, Risk: 3},
 	{Name: "unix2mac", Row: &row326},
 	{Name: "unlink", Row: &row273, Is: 0x100020, Risk: 6, Destroys: acts271, Wipes: "files"},
@@ -8738,11 +8768,11 @@ var commands = [...]Command{
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1018},
+	{Name: "unshare", Wrapper: &wrapper1024},
 	{Name: "until-fail", Is: 0x4},
 	{Name: "unxz", Row: &row687, Risk: 3},
-	{Name: "unzip", Row: &row1020, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1021},
-	{Name: "unzstd", Row: &row1023, Risk: 3},
+	{Name: "unzip", Row: &row1026, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1027},
+	{Name: "unzstd", Row: &row1029, Risk: 3},
 	{Name: "up", Destroys: acts37},
 	{Name: "upcloud", Destroys: acts189},
 	{Name: "upctl", Destroys: acts189},
@@ -8757,20 +8787,20 @@ var commands = [...]Command{
 	{Name: "utmctl", Destroys: acts7},
 	{Name: "uudecode", Row: &row138},
 	{Name: "uuencode", Row: &row138},
-	{Name: "uv", Row: &row220, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1024},
+	{Name: "uv", Row: &row220, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1030},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1026, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1028, Risk: 4},
+	{Name: "uv build", Row: &row1032, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1034, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1030, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1030, Risk: 1},
-	{Name: "uv pip list", Row: &row1030, Risk: 1},
-	{Name: "uv pip show", Row: &row1030, Risk: 1},
-	{Name: "uv pip tree", Row: &row1030, Risk: 1},
+	{Name: "uv pip check", Row: &row1036, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1036, Risk: 1},
+	{Name: "uv pip list", Row: &row1036, Risk: 1},
+	{Name: "uv pip show", Row: &row1036, Risk: 1},
+	{Name: "uv pip tree", Row: &row1036, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1032, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1038, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2},
 	{Name: "uv run flake8", Risk: 2},
@@ -8796,7 +8826,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row207, Risk: 2, Worse: worse84},
-	{Name: "valgrind", Wrapper: &wrapper1034},
+	{Name: "valgrind", Wrapper: &wrapper1040},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts85},
 	{Name: "vbc", Is: 0x200},
@@ -8804,12 +8834,12 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row132, Is: 0x100000, Destroys: acts148},
 	{Name: "vdir", Row: &row287, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row1036, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts748, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1042, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts750, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
-	{Name: "vercel inspect", Row: &row1037, Risk: 4},
-	{Name: "vercel list", Row: &row1037, Risk: 4},
-	{Name: "vercel logs", Row: &row1037, Risk: 4},
-	{Name: "vercel ls", Row: &row1037, Risk: 4},
+	{Name: "vercel inspect", Row: &row1043, Risk: 4},
+	{Name: "vercel list", Row: &row1043, Risk: 4},
+	{Name: "vercel logs", Row: &row1043, Risk: 4},
+	{Name: "vercel ls", Row: &row1043, Risk: 4},
 	{Name: "vgreduce", Destroys: acts82},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts82},
 	{Name: "vi", Row: &row206},
@@ -8823,7 +8853,7 @@ var commands = [...]Command{
 	{Name: "visudo", Is: 0x1, Risk: 7},
 	{Name: "vite", Row: &row49, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row1039, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1045, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
@@ -8831,7 +8861,7 @@ var commands = [...]Command{
 	{Name: "volta run", Wrapper: &wrapper46},
 	{Name: "vsce", Destroys: acts148},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1007, Is: 0x2000080218, Risk: 2},
+	{Name: "vue-tsc", Row: &row1013, Is: 0x2000080218, Risk: 2},
 	{Name: "vultr", Destroys: acts189},
 	{Name: "vultr-cli", Destroys: acts189},
 	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse84},
@@ -8845,12 +8875,12 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1041, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1043},
+	{Name: "watch", Wrapper: &wrapper1047, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1049},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row26, Destroys: acts101},
-	{Name: "wc", Row: &row1045, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1051, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts148},
 	{Name: "webpack", Row: &row49, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row54, Is: 0x10008000000000},
@@ -8860,7 +8890,7 @@ var commands = [...]Command{
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts344},
-	{Name: "wget", Row: &row1047, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1048, Keeps: &keeps1049},
+	{Name: "wget", Row: &row1053, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1054, Keeps: &keeps1055},
 	{Name: "wget2", Is: 0x10008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
@@ -8873,7 +8903,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row1051, Is: 0x100000, Risk: 6, Destroys: acts271},
+	{Name: "wipe", Row: &row1057, Is: 0x100000, Risk: 6, Destroys: acts271},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts82},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row97},
@@ -8886,13 +8916,13 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1052},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1058},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
 	{Name: "wscat", Row: &row39, Is: 0x10008000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper1054, Is: 0x2},
+	{Name: "wsl", Wrapper: &wrapper1060, Is: 0x2},
 	{Name: "wsrun", Wrapper: &wrapper579},
 	{Name: "x-terminal-emulator", Is: 0x4},
 	{Name: "x86_64", Wrapper: &wrapper608},
@@ -8900,7 +8930,7 @@ var commands = [...]Command{
 	{Name: "xata", Is: 0x4000000},
 	{Name: "xbps-remove", Destroys: acts739},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1056, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1057},
+	{Name: "xcodebuild", Row: &row1062, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1063},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
@@ -8910,13 +8940,13 @@ var commands = [...]Command{
 	{Name: "xhs", Is: 0x10008020000000, Destroys: acts602},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts370},
-	{Name: "xmllint", Row: &row1059, Risk: 1, Worse: worse1060},
+	{Name: "xmllint", Row: &row1065, Risk: 1, Worse: worse1066},
 	{Name: "xo", Risk: 2, Worse: worse100},
 	{Name: "xonsh", Language: &language104, Is: 0x100000},
-	{Name: "xq", Row: &row995, Risk: 5},
+	{Name: "xq", Row: &row1001, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper270},
-	{Name: "xxd", Row: &row1062, Risk: 1},
+	{Name: "xxd", Row: &row1068, Risk: 1},
 	{Name: "xz", Row: &row687, Risk: 3},
 	{Name: "xzcat", Row: &row136, Risk: 1},
 	{Name: "xzdiff", Row: &row138},
@@ -8924,41 +8954,41 @@ var commands = [...]Command{
 	{Name: "xzless", Row: &row138},
 	{Name: "xzmore", Row: &row138},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1064, Is: 0x80000, Risk: 2, Worse: worse84},
+	{Name: "yamllint", Row: &row1070, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "yapf", Row: &row56, Risk: 3},
-	{Name: "yarn", Row: &row817, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts123},
+	{Name: "yarn", Row: &row821, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts123},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn config", Row: &row124, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row761, Risk: 1},
-	{Name: "yarn config list", Row: &row761, Risk: 1},
-	{Name: "yarn config set", Row: &row762},
-	{Name: "yarn config unset", Row: &row762},
+	{Name: "yarn config get", Row: &row763, Risk: 1},
+	{Name: "yarn config list", Row: &row763, Risk: 1},
+	{Name: "yarn config set", Row: &row764},
+	{Name: "yarn config unset", Row: &row764},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row124, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper130, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper819, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper823, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row124, Is: 0x200000},
-	{Name: "yarn info", Row: &row821, Risk: 4},
-	{Name: "yarn install", Row: &row821, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row821, Risk: 1},
+	{Name: "yarn info", Row: &row825, Risk: 4},
+	{Name: "yarn install", Row: &row825, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row825, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row821, Risk: 1},
+	{Name: "yarn list", Row: &row825, Risk: 1},
 	{Name: "yarn login", Row: &row124},
 	{Name: "yarn npm", Row: &row124, Risk: 6},
 	{Name: "yarn plugin", Row: &row124, Is: 0x100000},
 	{Name: "yarn publish", Row: &row124, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row821, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
+	{Name: "yarn run", Row: &row825, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row821, Risk: 2},
+	{Name: "yarn test", Row: &row825, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -8966,20 +8996,20 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row821, Risk: 1},
-	{Name: "yarn why", Row: &row821, Risk: 1},
+	{Name: "yarn versions", Row: &row825, Risk: 1},
+	{Name: "yarn why", Row: &row825, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
 	{Name: "yarn workspaces foreach", Wrapper: &wrapper579},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
 	{Name: "yasm", Row: &row730, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts782},
+	{Name: "yay", Is: 0x100000, Destroys: acts784},
 	{Name: "yc", Destroys: acts189},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row1066, Risk: 4},
-	{Name: "yq", Row: &row1068, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1069},
-	{Name: "yt-dlp", Row: &row1066, Risk: 4},
+	{Name: "youtube-dl", Row: &row1072, Risk: 4},
+	{Name: "yq", Row: &row1074, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1075},
+	{Name: "yt-dlp", Row: &row1072, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
@@ -8989,18 +9019,18 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row138},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts832},
+	{Name: "zenstack", Destroys: acts836},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts82},
 	{Name: "zgrep", Row: &row140, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1071, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1077, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1073, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row1079, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts230},
 	{Name: "zle", Inspector: "state"},
 	{Name: "zless", Row: &row665, Risk: 1},
@@ -9010,11 +9040,11 @@ var commands = [...]Command{
 	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1023, Risk: 3},
+	{Name: "zstd", Row: &row1029, Risk: 3},
 	{Name: "zstdcat", Row: &row138},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row138},
-	{Name: "zstdmt", Row: &row1023},
+	{Name: "zstdmt", Row: &row1029},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"callgate/shellparse/internal/walk"
@@ -51,6 +52,10 @@ func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 	if code {
 		return
 	}
+	if checks := slices.ContainsFunc(s.Hits, func(h word.Hit) bool { return h.Opt.Does == 'y' }); checks && areFiles(s.Operands) {
+		word.All(func(w word.Word) { a.Reads(c, w) }, s.Operands)
+		return
+	}
 	if s.Vague != "" {
 		c.EffectAt("word "+s.Vague, word.Word{Text: s.Vague})
 	}
@@ -60,6 +65,13 @@ func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 		}
 	}
 	interprets(a, c, &s)
+}
+
+// areFiles says that words are names of files, and none can be an option that matters to what only checks them.
+func areFiles(words []word.Word) bool {
+	return len(words) > 0 && !slices.ContainsFunc(words, func(w word.Word) bool {
+		return w.Known || !w.Files || !w.Safe() && word.DoubtOf(&w) != word.Named
+	})
 }
 
 // interprets notes what an interpreter runs that was given no code: a file, or its input.

@@ -81,8 +81,8 @@ const (
 	Unclear
 )
 
-// doubtOf is what is known of a word.
-func doubtOf(w Word) Doubt {
+// DoubtOf is what is known of a word.
+func DoubtOf(w *Word) Doubt {
 	if !w.Files {
 		return Unclear
 	}
@@ -179,7 +179,7 @@ func (s *Scanned) doubt(w Word, before int, st programs.Style) {
 			return
 		}
 	}
-	if doubt := doubtOf(w); s.Vague == "" || doubt > s.Doubt {
+	if doubt := DoubtOf(&w); s.Vague == "" || doubt > s.Doubt {
 		s.Vague, s.Doubt = w.Text, doubt
 	}
 }
