@@ -98,7 +98,7 @@ func TestRulesListShowsGrants(t *testing.T) {
 		t.Errorf("the second grant is %+v", g)
 	}
 	out, err = rulesRun(t, dir, "list")
-	if err != nil || !strings.Contains(out, "(expired)") || strings.Contains(out, "\u202e") || !strings.Contains(out, "permissions.jsonc:1  file   *     \"*\"      ask") {
+	if err != nil || !strings.Contains(out, "(expired)") || strings.Contains(out, "\u202e") || !strings.Contains(out, "ask     permissions.jsonc:1  file   *     \"*\"") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
