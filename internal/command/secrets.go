@@ -78,7 +78,7 @@ const maxSecret = 4096
 func readSecret(cmd *cobra.Command) (string, error) {
 	if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(cmd.ErrOrStderr(), "Secret: ")
-		value, err := keyboard.Hidden(cmd.Context(), f)
+		value, err := keyboard.Line(cmd.Context(), f, io.Discard)
 		fmt.Fprintln(cmd.ErrOrStderr())
 		return value, err
 	}

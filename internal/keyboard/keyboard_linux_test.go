@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -34,31 +36,33 @@ func terminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// Reading ends with the command; what is typed later is for somebody else.
-func TestReadingEndsWithTheCommand(t *testing.T) {
-	for name, read := range map[string]func(context.Context, *os.File) (string, error){"line": Line, "hidden": Hidden} {
+// Reading ends with the command and at Ctrl-C, whatever is typed at the same time. Then the terminal is as before.
+func TestReadingEnds(t *testing.T) {
+	for _, typed := range []string{"yes\n", "\x03y\n", ""} {
 		person, program := terminal(t)
-		fmt.Fprintln(person, "yes")
-		if got, err := read(t.Context(), program); err != nil || got != "yes" && got != "yes\n" {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			_, err := read(ctx, program)
-			ended <- err
-		}()
-		if name == "hidden" {
-			waits.Until(t, "the terminal to hide what is typed", func() bool { return !shows(t, program) })
+		type answer struct {
+			line string
+			err  error
 		}
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
+		answered := make(chan answer, 1)
+		go func() {
+			line, err := Line(ctx, program, io.Discard)
+			answered <- answer{line, err}
+		}()
+		waits.Until(t, "the terminal to be read", func() bool { return !shows(t, program) })
+		fmt.Fprint(person, typed)
+		if typed == "" {
+			cancel()
+		}
+		a := <-answered
+		if want := strings.HasPrefix(typed, "yes"); want != (a.line == "yes" && a.err == nil) || !want && !errors.Is(a.err, context.Canceled) {
+			t.Errorf("%q: %q, %v", typed, a.line, a.err)
 		}
 		if !shows(t, program) {
-			t.Errorf("%s: the terminal does not show what is typed", name)
+			t.Errorf("%q: the terminal does not show what is typed", typed)
 		}
-		fmt.Fprintln(person, "y") // ends what still reads, too
+		cancel()
 	}
 }
 

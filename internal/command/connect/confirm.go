@@ -26,15 +26,11 @@ func (o *connecting) confirm(cmd *cobra.Command, question string) (bool, error) 
 	return agreed(cmd.Context(), in, cmd.OutOrStdout(), question)
 }
 
-// agreed asks and reports whether the answer is yes. It is no if ctx ends first.
+// agreed asks and reports whether the answer is yes. It is no at Ctrl-C, and if ctx ends first.
 func agreed(ctx context.Context, in *os.File, out io.Writer, question string) (bool, error) {
 	fmt.Fprintf(out, "%s [y/N] ", question)
-	answer, err := keyboard.Line(ctx, in)
-	switch {
-	case ctx.Err() != nil: // after Ctrl-C, which does not end the line
-		answer = ""
-		fmt.Fprintln(out)
-	case err != nil:
+	answer, err := keyboard.Line(ctx, in, keyboard.Echo(out))
+	if err != nil && !errors.Is(err, context.Canceled) {
 		return false, err
 	}
 	if !strings.EqualFold(strings.TrimSpace(answer), "y") && !strings.EqualFold(strings.TrimSpace(answer), "yes") {

@@ -27,7 +27,9 @@ given or revoked meanwhile are kept.`,
 			}
 			e := rulebook.Edit{Book: b, Launch: rulebook.Launcher(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())}
 			if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-				e.Answer = func(ctx context.Context) (string, error) { return keyboard.Line(ctx, f) }
+				e.Answer = func(ctx context.Context) (string, error) {
+					return keyboard.Line(ctx, f, keyboard.Echo(cmd.OutOrStdout()))
+				}
 			}
 			return e.Run(cmd.Context())
 		},
