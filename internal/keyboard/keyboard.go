@@ -7,44 +7,50 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"unicode/utf8"
 
 	"github.com/muesli/cancelreader"
 	"golang.org/x/term"
 )
 
-// Keys that do more than add to the line.
-const (
-	interrupt = 0x03 // Ctrl-C
-	end       = 0x04 // Ctrl-D
-	backspace = 0x08
-	clearLine = 0x15 // Ctrl-U
-	erase     = 0x7f
-)
-
-// Line reads one line, without its end, or what is there at the end of the input. What is typed appears on echo. At
-// Ctrl-C the error is context.Canceled, whatever is typed after it; when ctx ends first, it is that of ctx.
+// Line reads one line from a terminal, without its end. What is typed appears on echo. At Ctrl-C, and at Ctrl-D before
+// anything is typed, the error is context.Canceled, whatever is typed after it. When ctx ends first, it is that of ctx.
 func Line(ctx context.Context, in *os.File, echo io.Writer) (line string, err error) {
-	if term.IsTerminal(int(in.Fd())) {
-		// The terminal itself would send a signal for Ctrl-C, which may arrive after the line that is typed next.
-		state, err := term.MakeRaw(int(in.Fd()))
-		if err != nil {
-			return "", err
-		}
-		defer func() { _ = term.Restore(int(in.Fd()), state) }() // nothing is left to do with a terminal that refuses
+	// Without the raw mode, the terminal sends a signal for Ctrl-C, which may arrive after the line that is typed next.
+	state, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return "", err
 	}
+	defer func() { err = errors.Join(err, term.Restore(int(in.Fd()), state)) }()
 	keys, err := cancelreader.NewReader(in)
 	if err != nil {
 		return "", err
 	}
-	defer keys.Close()
-	defer context.AfterFunc(ctx, func() { keys.Cancel() })()
-	line, err = read(keys, echo)
-	if ctx.Err() != nil {
-		fmt.Fprint(echo, "\r\n")
-		return "", ctx.Err()
+	cancelled := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		keys.Cancel()
+		close(cancelled)
+	})
+	defer func() {
+		if !stop() {
+			<-cancelled
+		}
+		err = errors.Join(err, keys.Close())
+	}()
+	line, err = term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{keys, echo}, "").ReadLine()
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case errors.Is(err, io.EOF):
+		err = context.Canceled
 	}
-	return line, err
+	if err != nil {
+		fmt.Fprint(echo, "\r\n")
+		return "", err
+	}
+	return line, nil
 }
 
 // Echo returns where a person sees what they type: out, if that is a terminal, or standard error.
@@ -55,36 +61,4 @@ func Echo(out io.Writer) io.Writer {
 		}
 	}
 	return io.Discard
-}
-
-// read takes one key after the other, and none after the line.
-func read(keys io.Reader, echo io.Writer) (string, error) {
-	var line []byte
-	for key := make([]byte, 1); ; {
-		if _, err := keys.Read(key); errors.Is(err, io.EOF) {
-			return string(line), nil
-		} else if err != nil {
-			return "", err
-		}
-		switch k := key[0]; {
-		case k == interrupt:
-			fmt.Fprint(echo, "^C\r\n")
-			return "", context.Canceled
-		case k == '\r', k == '\n', k == end && len(line) == 0:
-			fmt.Fprint(echo, "\r\n")
-			return string(line), nil
-		case (k == backspace || k == erase) && len(line) > 0:
-			_, size := utf8.DecodeLastRune(line)
-			line = line[:len(line)-size]
-			fmt.Fprint(echo, "\b \b")
-		case k == clearLine:
-			for range utf8.RuneCount(line) {
-				fmt.Fprint(echo, "\b \b")
-			}
-			line = nil
-		case k >= ' ' && k != erase, k == '\t':
-			line = append(line, k)
-			_, _ = echo.Write(key) // the answer counts, seen or not
-		}
-	}
 }

@@ -38,7 +38,7 @@ func terminal(t *testing.T) (person, program *os.File) {
 
 // Reading ends with the command and at Ctrl-C, whatever is typed at the same time. Then the terminal is as before.
 func TestReadingEnds(t *testing.T) {
-	for _, typed := range []string{"yes\n", "\x03y\n", ""} {
+	for _, typed := range []string{"yes\r", "yex\x7fs\r", "\x03yes\r", "y\x03es\r", "\x04", ""} {
 		person, program := terminal(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		type answer struct {
@@ -56,7 +56,7 @@ func TestReadingEnds(t *testing.T) {
 			cancel()
 		}
 		a := <-answered
-		if want := strings.HasPrefix(typed, "yes"); want != (a.line == "yes" && a.err == nil) || !want && !errors.Is(a.err, context.Canceled) {
+		if want := strings.HasPrefix(typed, "ye"); want != (a.line == "yes" && a.err == nil) || !want && !errors.Is(a.err, context.Canceled) {
 			t.Errorf("%q: %q, %v", typed, a.line, a.err)
 		}
 		if !shows(t, program) {

@@ -23,19 +23,19 @@ func (o *connecting) confirm(cmd *cobra.Command, question string) (bool, error) 
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return false, errors.New("nobody can be asked here: add --yes to make these changes, or --dry-run to look only")
 	}
-	return agreed(cmd.Context(), in, cmd.OutOrStdout(), question)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s [y/N] ", question)
+	answer, err := keyboard.Line(cmd.Context(), in, keyboard.Echo(cmd.OutOrStdout()))
+	return agreed(cmd.OutOrStdout(), answer, err)
 }
 
-// agreed asks and reports whether the answer is yes. It is no at Ctrl-C, and if ctx ends first.
-func agreed(ctx context.Context, in *os.File, out io.Writer, question string) (bool, error) {
-	fmt.Fprintf(out, "%s [y/N] ", question)
-	answer, err := keyboard.Line(ctx, in, keyboard.Echo(out))
+// agreed reports whether the answer is yes. It is no if nobody gave one.
+func agreed(out io.Writer, answer string, err error) (bool, error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return false, err
 	}
-	if !strings.EqualFold(strings.TrimSpace(answer), "y") && !strings.EqualFold(strings.TrimSpace(answer), "yes") {
-		_, err := fmt.Fprintln(out, "Nothing was changed.")
-		return false, err
+	if answer = strings.TrimSpace(answer); strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes") {
+		return true, nil
 	}
-	return true, nil
+	_, err = fmt.Fprintln(out, "Nothing was changed.")
+	return false, err
 }
