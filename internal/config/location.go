@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,19 @@ func (s *Settings) Chosen() string {
 	}
 	return b.String()
 }
+
+// Program begins the commands that a person is told to run: "callgate", with --data-dir where a command without it would
+// use another data directory.
+func Program(dataDir string) string {
+	usual := cmp.Or(os.Getenv(Variable("data-dir")), DefaultDataDir())
+	if usual, err := filepath.Abs(ExpandHome(usual)); dataDir == "" || err == nil && usual == dataDir {
+		return "callgate"
+	}
+	return "callgate --data-dir " + Quote(dataDir)
+}
+
+// Program is the function of that name for the data directory of this configuration.
+func (c *Config) Program() string { return Program(cmp.Or(c.base, c.DataDir)) }
 
 // Quote writes a word as a shell reads it.
 func Quote(word string) string {

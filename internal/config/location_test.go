@@ -42,3 +42,18 @@ func TestLocation(t *testing.T) {
 		}
 	}
 }
+
+func TestProgramNamesAnotherDataDirectory(t *testing.T) {
+	t.Setenv(Variable("data-dir"), "")
+	usual, other := DefaultDataDir(), filepath.Join(t.TempDir(), "my data")
+	if got := Program(usual); got != "callgate" {
+		t.Errorf("the usual data directory: %s", got)
+	}
+	if got, want := (&Config{DataDir: other}).Program(), "callgate --data-dir '"+other+"'"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	t.Setenv(Variable("data-dir"), other)
+	if got := Program(other); got != "callgate" {
+		t.Errorf("the data directory of the environment: %s", got)
+	}
+}
