@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"callgate/internal/command/approve"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
-	"callgate/internal/companion/wire"
 	"callgate/internal/config"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
@@ -63,7 +61,7 @@ func demonstrate(cmd *cobra.Command, s *config.Settings) error {
 		fmt.Fprintf(out, "The agent wants: %s\n", call.said)
 		ctx, cancel := context.WithCancel(cmd.Context())
 		var person sync.WaitGroup
-		person.Go(func() { letAnswer(ctx, dataDir) })
+		person.Go(func() { letAnswer(ctx, dataDir, folder) })
 		event, body := dialect.Ask(call.tool, call.arguments, hosthooks.Showing, folder)
 		reply, err := askGate(ctx, s, door.Order{Host: dialect.ID, Event: event}, body)
 		cancel()
@@ -81,18 +79,17 @@ func demonstrate(cmd *cobra.Command, s *config.Settings) error {
 	return err
 }
 
-// letAnswer offers what waits to the person at this terminal, until ctx ends.
-func letAnswer(ctx context.Context, dataDir string) {
+// letAnswer offers the call of a host in the folder, once it waits, to the person at this terminal, until ctx ends. It
+// MUST NOT offer another: a person takes what the demo shows for a part of it.
+func letAnswer(ctx context.Context, dataDir, folder string) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return
 	}
 	target := companionclient.Target{DataDir: dataDir, Credential: credentials.View}
+	own := approve.Approving{Folder: folder}
 	for ctx.Err() == nil {
-		var list struct {
-			Approvals []wire.ToolApproveRequest `json:"approvals"`
-		}
-		if err := target.Ask(ctx, http.MethodGet, "/api/approvals", nil, &list); err == nil && len(list.Approvals) > 0 {
-			if _, err := approve.Next(ctx, dataDir, approve.Approving{}); err != nil && !errors.Is(err, context.Canceled) {
+		if list, err := own.Waiting(ctx, target); err == nil && len(list) > 0 {
+			if _, err := approve.Next(ctx, dataDir, own); err != nil && !errors.Is(err, context.Canceled) {
 				fmt.Fprintf(os.Stderr, "callgate: %v\n", err)
 			}
 			return

@@ -24,6 +24,7 @@ type Approving struct {
 	address                                                       string
 	sessions                                                      []string
 	as                                                            string // the person whose credential is shown; "" for the one that is nobody's in particular
+	Folder                                                        string // Next only shows calls of a host in this folder; "" for all
 }
 
 func NewCommand(s *config.Settings) *cobra.Command {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"golang.org/x/term"
 
@@ -26,18 +28,16 @@ func Next(ctx context.Context, dataDir string, o Approving) (wire.Outcome, error
 		return wire.Ended, err
 	}
 	target := companionclient.Target{DataDir: dataDir, Address: o.address, Credential: credential, Client: wire.ClientInfo{Name: person, Version: app.Version, Kind: "tui"}}
-	var list struct {
-		Approvals []wire.ToolApproveRequest `json:"approvals"`
-	}
-	if err := target.Ask(ctx, http.MethodGet, "/api/approvals", nil, &list); err != nil {
+	list, err := o.Waiting(ctx, target)
+	if err != nil {
 		return wire.Ended, err
 	}
-	if len(list.Approvals) == 0 {
+	if len(list) == 0 {
 		fmt.Fprintln(os.Stdout, "No pending approvals.")
 		return wire.Ended, nil
 	}
-	a := &list.Approvals[0]
-	fmt.Fprint(os.Stdout, console.Card(a, len(list.Approvals)))
+	a := &list[0]
+	fmt.Fprint(os.Stdout, console.Card(a, len(list)))
 	key, err := console.ReadKey(ctx, os.Stdin)
 	if err != nil {
 		return wire.Ended, err
@@ -57,4 +57,22 @@ func Next(ctx context.Context, dataDir string, o Approving) (wire.Outcome, error
 	}
 	fmt.Fprintln(os.Stdout, done)
 	return outcome, nil
+}
+
+// Waiting returns what waits for a person, with the credential of target.
+func (o *Approving) Waiting(ctx context.Context, target companionclient.Target) ([]wire.ToolApproveRequest, error) {
+	var list struct {
+		Approvals []wire.ToolApproveRequest `json:"approvals"`
+	}
+	if err := target.Ask(ctx, http.MethodGet, "/api/approvals", nil, &list); err != nil {
+		return nil, err
+	}
+	return o.within(list.Approvals), nil
+}
+
+// within leaves out the calls of hosts in other folders than o is about.
+func (o *Approving) within(list []wire.ToolApproveRequest) []wire.ToolApproveRequest {
+	return slices.DeleteFunc(list, func(a wire.ToolApproveRequest) bool {
+		return o.Folder != "" && filepath.Base(a.Origin.Folder) != filepath.Base(o.Folder)
+	})
 }
