@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -107,6 +108,9 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 		}
 		if err := vault.CheckName(name); err != nil {
 			return err
+		}
+		if host == "" && strings.HasSuffix(entry, "@") {
+			return fmt.Errorf("env %q: name the host of the secret behind the @, or leave the @ out", entry)
 		}
 		if host != "" && !proxied {
 			return fmt.Errorf("env %q: a secret for a host needs a sandbox with network: proxy", entry)
