@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/internal/app"
+	"callgate/internal/command/approve"
 	"callgate/internal/command/exit"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
@@ -71,6 +72,9 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 				if request.Arguments, err = checker.Arguments(args[0], args[1]); err != nil {
 					return explainConnected(err, c, args[0])
 				}
+			}
+			if err := approve.TellFrozen(cmd.ErrOrStderr(), c.DataDir); err != nil {
+				return err
 			}
 			answer := checker.Check(request)
 			if answer.Error != "" {

@@ -52,7 +52,10 @@ func diffWords(f *checkpoint.FileDiff) string {
 	case f.Binary:
 		words = append(words, fmt.Sprintf("not text, %d bytes kept, %d now", f.Before.Size, f.Now.Size))
 	}
-	if f.ChangedSince {
+	switch {
+	case f.Before.Kind == checkpoint.LeftOut:
+		words = append(words, "it cannot be restored")
+	case f.ChangedSince:
 		words = append(words, "restoring it needs --force")
 	}
 	return strings.Join(words, "; ")

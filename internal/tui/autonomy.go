@@ -13,8 +13,8 @@ var levels = [...]struct{ name, words string }{
 	{"SUPERVISED", "high risk and sending ask"},
 	{"FULL_AUTO", "runs all but critical risk"},
 	{"ask-on-write", "reading runs, the rest asks"},
-	{"ask-on-external", "what leaves the workspace asks"},
-	{"allow-safe-readonly", "high risk asks, the rest runs"},
+	{"ask-on-external", "reading and edits run, rest asks"},
+	{"allow-safe-readonly", "reading runs, the rest asks"},
 }
 
 // autonomy is the dialog that sets a session's level. The cursor starts at the current level, so Enter changes nothing.

@@ -4,7 +4,7 @@ package tui
 // toasts, and a footer. A window below these sizes has no room for a decision, and takes none.
 const (
 	minWidth  = 32
-	minHeight = 10
+	minHeight = 12
 	wideAt    = 100 // columns; from here on the list is beside the approval
 )
 

@@ -18,6 +18,7 @@ import (
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
 	"callgate/internal/config"
+	"callgate/internal/visible"
 )
 
 func NewFreezeCommand(dataDir func() (string, error)) *cobra.Command {
@@ -102,6 +103,11 @@ func sessionOpen(ctx context.Context, dataDir, id string) bool {
 	return err != nil || slices.ContainsFunc(open.Sessions, func(s gate.SessionInfo) bool { return s.ID == id })
 }
 
+// TellFrozen says which freezes the gate refuses calls for, whatever the rules say of them; nothing if there are none.
+func TellFrozen(w io.Writer, dataDir string) error {
+	return printFrozen(w, app.OpenFreezer(dataDir), "")
+}
+
 // printFrozen says what is frozen now; none is the text for nothing.
 func printFrozen(w io.Writer, f *gate.Freezer, none string) error {
 	list, err := f.List(time.Now())
@@ -113,7 +119,7 @@ func printFrozen(w io.Writer, f *gate.Freezer, none string) error {
 	}
 	for _, one := range list {
 		if err == nil {
-			_, err = fmt.Fprintln(w, "Frozen: "+one.String())
+			_, err = fmt.Fprintln(w, "Frozen: "+visible.Text(one.String()))
 		}
 	}
 	return err
