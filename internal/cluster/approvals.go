@@ -360,7 +360,7 @@ func (a *Approvals) changed(key string, v value) {
 	if asked {
 		lose = append(lose, a.replaced(key, id)...)
 	}
-	if open && !own {
+	if _, has := a.owned[id]; open && (!own || !has && a.orphan[key]) { // its own: the answer to taking it over was lost
 		a.orphan[key] = true
 	} else {
 		delete(a.orphan, key)
@@ -500,7 +500,8 @@ func (a *Approvals) keepOut(key string, rev uint64) error {
 	return err
 }
 
-// inherit takes over the entries of processes that are gone, each by one replica.
+// inherit takes over the entries of processes that are gone, each by one replica. What it took over without an answer it
+// takes over again: nobody else would.
 func (a *Approvals) inherit() {
 	a.mu.Lock()
 	adopter := a.adopter
@@ -515,7 +516,11 @@ func (a *Approvals) inherit() {
 	for _, key := range keys {
 		v := a.c.bucket.last(key)
 		var e entry
-		if v.body == nil || json.Unmarshal(v.body, &e) != nil || a.c.replicas.lives(e.Replica, e.Epoch) || !a.c.replicas.first(key) {
+		if v.body == nil || json.Unmarshal(v.body, &e) != nil {
+			continue
+		}
+		own := e.Replica == a.c.o.Name && e.Epoch == a.c.epoch
+		if !own && (a.c.replicas.lives(e.Replica, e.Epoch) || !a.c.replicas.first(key)) {
 			continue
 		}
 		if err := a.take(adopter, key, v, e); err != nil {
