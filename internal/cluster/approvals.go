@@ -360,7 +360,8 @@ func (a *Approvals) changed(key string, v value) {
 	if asked {
 		lose = append(lose, a.replaced(key, id)...)
 	}
-	if _, has := a.owned[id]; open && (!own || !has && a.orphan[key]) { // its own: the answer to taking it over was lost
+	// Its own, and not held: the answer to taking it over was lost. A claim is no such entry: its call runs here.
+	if _, has := a.owned[id]; open && !own || own && e.State == statePending && !has && a.orphan[key] {
 		a.orphan[key] = true
 	} else {
 		delete(a.orphan, key)
@@ -520,7 +521,7 @@ func (a *Approvals) inherit() {
 			continue
 		}
 		own := e.Replica == a.c.o.Name && e.Epoch == a.c.epoch
-		if !own && (a.c.replicas.lives(e.Replica, e.Epoch) || !a.c.replicas.first(key)) {
+		if own && e.State != statePending || !own && (a.c.replicas.lives(e.Replica, e.Epoch) || !a.c.replicas.first(key)) {
 			continue
 		}
 		if err := a.take(adopter, key, v, e); err != nil {
