@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -102,20 +101,20 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 	proxied := level != sandbox.Off && (s.Network == string(guard.ProxyNet) || s.Network == "" && level == sandbox.Workspace)
 	held := false
 	for _, entry := range s.Env {
-		name, host, ok := upstream.SecretOf(entry)
+		secret, ok := upstream.SecretOf(entry)
 		if !ok {
 			continue
 		}
-		if err := vault.CheckName(name); err != nil {
+		if err := vault.CheckName(secret.Name); err != nil {
 			return err
 		}
-		if host == "" && strings.HasSuffix(entry, "@") {
+		if secret.Held && secret.Host == "" {
 			return fmt.Errorf("env %q: name the host of the secret behind the @, or leave the @ out", entry)
 		}
-		if host != "" && !proxied {
+		if secret.Held && !proxied {
 			return fmt.Errorf("env %q: a secret for a host needs a sandbox with network: proxy", entry)
 		}
-		held = held || host != ""
+		held = held || secret.Held
 	}
 	if s.Intercept && !held {
 		return errors.New("intercept is only for secrets of one host: write NAME=secret:NAME@HOST in env")

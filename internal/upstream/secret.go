@@ -18,35 +18,41 @@ import (
 // the process only gets a placeholder of.
 const secretPrefix = "secret:"
 
+// A Secret is what an entry of an environment names.
+type Secret struct {
+	Name string
+	Host string // the only host that gets it, if Held
+	Held bool   // the process only gets a placeholder
+}
+
 // SecretOf reads what an entry of an environment says of a secret. ok is false for a plain value.
-func SecretOf(entry string) (name, host string, ok bool) {
+func SecretOf(entry string) (s Secret, ok bool) {
 	_, value, _ := strings.Cut(entry, "=")
-	if value, ok = strings.CutPrefix(value, secretPrefix); !ok {
-		return "", "", false
+	if value, ok = strings.CutPrefix(value, secretPrefix); ok {
+		s.Name, s.Host, s.Held = strings.Cut(value, "@")
 	}
-	name, host, _ = strings.Cut(value, "@")
-	return name, host, true
+	return s, ok
 }
 
 // secrets puts secrets into env, whose end is cfg.Env, or placeholders of those that are for one host; swaps say which.
 func (cfg *Config) secrets(env []string) (filled []string, swaps []sandbox.Swap, err error) {
 	filled = slices.Clone(env)
 	for i := len(env) - len(cfg.Env); i < len(env); i++ {
-		name, host, ok := SecretOf(env[i])
+		secret, ok := SecretOf(env[i])
 		if !ok {
 			continue
 		}
 		if cfg.terms.Secret == nil {
 			return nil, nil, errors.New("secrets cannot be used here")
 		}
-		value, err := cfg.terms.Secret(name)
+		value, err := cfg.terms.Secret(secret.Name)
 		if err != nil {
 			return nil, nil, err
 		}
-		if host != "" {
-			normal, ok := names.Host(host)
+		if secret.Held {
+			normal, ok := names.Host(secret.Host)
 			if !ok {
-				return nil, nil, fmt.Errorf("no host: %q", host)
+				return nil, nil, fmt.Errorf("no host: %q", secret.Host)
 			}
 			placeholder := "callgate-" + rand.Text()
 			swaps = append(swaps, sandbox.Swap{Placeholder: placeholder, Secret: value, Host: normal})
