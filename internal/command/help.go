@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"callgate/internal/app"
 	"callgate/internal/config"
+	"callgate/internal/manual"
 )
 
 // flagGroup is a part of the help of subcommands with many flags.
@@ -135,5 +137,16 @@ func writeFlags(s *config.Settings, b *strings.Builder, cmd *cobra.Command) {
 			}
 		})
 		section(g.title, accepted)
+	}
+}
+
+func newManCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "man FOLDER",
+		Short:   "Write the manual pages",
+		Long:    `Man writes a manual page for callgate and for each of its commands, with the texts of --help.`,
+		Example: "  callgate man ~/.local/share/man/man1",
+		Args:    config.ArgsExactly(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return manual.Write(args[0], cmd.Root(), app.Version) },
 	}
 }

@@ -46,9 +46,8 @@ func NewConnectCommand(s *config.Settings) *cobra.Command {
 		Long: `Connect finds the hosts on this machine, shows a diff of every file it would change, asks once, and then moves their
 MCP servers behind callgate: the servers go into a file of callgate's own, and the host starts callgate instead.
 Hosts with hooks get "callgate hook", so that their built-in tools (shell, files, web) pass the same gate. The rest
-of a host's file stays as it is. Connect starts each server once and keeps its
-tools, because some hosts list tools only once. Hosts start callgate with the --data-dir, --config and --worker that
-you give to connect.
+of a host's file stays as it is. Connect starts each server once and keeps its tools, because some hosts list tools
+only once. Hosts start callgate with the --data-dir, --config and --worker that you give to connect.
 
 Recommended: "autonomy: GUIDED" in callgate.yaml. It runs calls that read, that change your own data, or that send to
 a destination you named, and asks about the rest.

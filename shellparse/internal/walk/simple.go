@@ -95,7 +95,7 @@ func ExportEffect(a *Walker, name string, v word.Word, sc *word.Scope) string {
 }
 
 // loadsOwn reports whether a variable has nothing but code of the project loaded.
-func (a *Walker) loadsOwn(as *syntax.Assign, sc *word.Scope) bool {
+func loadsOwn(a *Walker, as *syntax.Assign, sc *word.Scope) bool {
 	moved := sc.Lost || a.Outside(sc.Dirs) || a.Shell.Assigned["PWD"] || a.Shell.Defines("pwd") || a.Shell.Once[word.Anything] > 0
 	return as.Value != nil && !as.Append && !moved &&
 		a.Words.Tables.EnvLoadsOwn(as.Name.Value, sc.Text(as.Value))
@@ -149,7 +149,7 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		a.Writes(c, v)
 		effect = ""
 	}
-	own := effect != "" && prefix && a.loadsOwn(as, sc)
+	own := effect != "" && prefix && loadsOwn(a, as, sc)
 	if v.Known && v.Text != "" {
 		if effect != "" && !own && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Words.Tables.SystemTool(v.Text)) {
 			a.DeniesOf(v.Text, sc)
