@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"callgate/internal/dev/bench/load"
@@ -138,31 +136,19 @@ func serveHTTP(callgate, data, server string) (address string, end func() error,
 	if err := os.WriteFile(config, fmt.Appendf(nil, "servers:\n  - {name: bench, url: %q}\n", server), 0o600); err != nil {
 		return "", nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freePort()
 	if err != nil {
 		return "", nil, err
 	}
-	address = l.Addr().String()
-	if err := l.Close(); err != nil {
+	address = "127.0.0.1:" + port
+	_, end, err = startServer([]string{callgate, "serve", "--config", config, "--data-dir", data, "--listen", "off", "--mcp-listen", address, "--auth", "none", "--log-level", "error"}, data)
+	if err != nil {
 		return "", nil, err
 	}
-	cmd := exec.Command(callgate, "serve", "--config", config, "--data-dir", data, "--listen", "off", "--mcp-listen", address, "--auth", "none", "--log-level", "error")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
+	if err := newCrowd(address).wait(); err != nil {
+		return "", nil, errors.Join(err, end())
 	}
-	end = func() error {
-		return errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait())
-	}
-	for deadline := time.Now().Add(startLimit); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			return address, end, conn.Close()
-		}
-		if time.Now().After(deadline) {
-			return "", nil, errors.Join(err, end())
-		}
-	}
+	return address, end, nil
 }
 
 // connect begins a session, where the way has one, and waits for the tool.

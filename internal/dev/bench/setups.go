@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 
@@ -304,16 +306,24 @@ func (s setup) stand(c candidate, at site) (*standing, error) {
 	}
 }
 
+// freePort is one below those that systems give to outgoing connections and to whoever listens at port 0, so that
+// nobody takes it before the server that it is for has started.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for {
+		port := strconv.Itoa(20000 + rand.IntN(12000))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return port, l.Close()
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, errors.Join(err, l.Close())
 }
 
-// startServer starts a proxy that serves over HTTP. What it says goes to a file in dir, and its home is there.
+// startServer starts a proxy that serves over HTTP. What it says goes to a file in dir, and its home is there. The
+// error of end says so when the proxy has ended before.
 func startServer(command []string, dir string) (pid int, end func() error, err error) {
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
@@ -325,25 +335,26 @@ func startServer(command []string, dir string) (pid int, end func() error, err e
 	if err := cmd.Start(); err != nil {
 		return 0, nil, errors.Join(err, log.Close())
 	}
-	var ended atomic.Bool
-	return cmd.Process.Pid, func() error {
-		if ended.Swap(true) {
-			return nil
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(cmd.Wait(), log.Close()) }()
+	return cmd.Process.Pid, sync.OnceValue(func() error {
+		select {
+		case err := <-ended:
+			said, _ := os.ReadFile(log.Name()) // without it, the error alone
+			return fmt.Errorf("%s ended too early: %w\n%s", command[0], err, said)
+		default:
 		}
-		var err error
 		if cmd.Process.Signal(syscall.SIGTERM) != nil { // the system knows no such signal, or it has ended
-			if err = cmd.Process.Kill(); errors.Is(err, os.ErrProcessDone) {
-				err = nil
-			}
+			_ = cmd.Process.Kill()
 		}
 		limit := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() }) // it may have ended
 		defer limit.Stop()
 		var exit *exec.ExitError
-		if waitErr := cmd.Wait(); !errors.As(waitErr, &exit) {
-			err = errors.Join(err, waitErr)
+		if err := <-ended; !errors.As(err, &exit) {
+			return err
 		}
-		return errors.Join(err, log.Close())
-	}, nil
+		return nil
+	}), nil
 }
 
 // stdioCaller is a host over stdio.

@@ -161,7 +161,10 @@ func serveTenants(o options, dir, bench, other string) (h *hostCrowd, pid int, e
 		return nil, 0, nil, err
 	}
 	h = newCrowd("127.0.0.1:" + at.port)
-	return h, pid, endGate, h.wait()
+	if err := h.wait(); err != nil {
+		return nil, 0, nil, errors.Join(err, endGate())
+	}
+	return h, pid, endGate, nil
 }
 
 // tenant is a host of one.
