@@ -51,6 +51,10 @@ func (r *Record) appendBody(dst []byte) []byte {
 		dst = append(dst, `,"arguments":`...)
 		dst = append(dst, r.Arguments...)
 	}
+	dst = appendMember(dst, `,"approval":`, r.Approval)
+	if r.Edited {
+		dst = append(dst, `,"edited":true`...)
+	}
 	if len(r.Subjects) > 0 {
 		dst = append(dst, `,"subjects":[`...)
 		for i := range r.Subjects {

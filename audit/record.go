@@ -58,8 +58,10 @@ type Record struct {
 	Rule      string    `json:"rule,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 	Summary   string    `json:"summary,omitempty"`
-	Digest    string    `json:"digest,omitempty"` // of the arguments, before redaction
-	Arguments []byte    `json:"-"`                // raw JSON; Append writes it redacted as "arguments"
+	Digest    string    `json:"digest,omitempty"`   // of the arguments, before redaction
+	Arguments []byte    `json:"-"`                  // raw JSON; Append writes it redacted as "arguments"
+	Approval  string    `json:"approval,omitempty"` // decision: the call that was approved, where this one repeats it
+	Edited    bool      `json:"edited,omitempty"`   // decision: a person changed the arguments before approving
 	Subjects  []Subject `json:"subjects,omitempty"`
 	// Omitted is how many subjects Append left out to keep the record under its cap.
 	Omitted  int     `json:"subjectsOmitted,omitempty"`

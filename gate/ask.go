@@ -102,6 +102,9 @@ func (a *approval) expired() resolution {
 // answered turns the end of an approval into the verdict on the call.
 func (g questions) answered(s *Session, call Call, v Verdict, r resolution) (Verdict, Call) {
 	v.From = r.from
+	if r.approval != call.ID {
+		v.Approval = r.approval
+	}
 	switch r.decision {
 	case "approve", "always":
 		s.refused.Forget(call.Tool.Qualified, call.Digest)
@@ -137,7 +140,7 @@ func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resoluti
 	}
 	*g.at = g.gate.judging()
 	now := g.at.judge(s, call)
-	now.From = r.from
+	now.From, now.Approval = r.from, asked.Approval
 	if now.Action == permissions.Deny {
 		now.Reason = "It was approved, but what decides changed while it waited. " + now.Reason
 		return now, call

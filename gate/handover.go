@@ -210,7 +210,7 @@ func (g questions) usable(kept handedOver, v Verdict) (resolution, bool) {
 	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.gate.journal.needsPresence(&v) {
 		return resolution{}, false // it was decided when no proof was needed
 	}
-	return resolution{decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, persons: kept.Persons, arguments: kept.Arguments, reach: kept.Reach}, true
+	return resolution{approval: kept.ID, decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, persons: kept.Persons, arguments: kept.Arguments, reach: kept.Reach}, true
 }
 
 // sweep removes decisions that nobody claimed in time.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callgate/audit"
 	"callgate/permissions"
 )
 
@@ -144,6 +145,15 @@ func TestDecidedBetweenTheCalls(t *testing.T) {
 				}
 				if name == "edited" && string(forward.Arguments) != `{"command":"make all"}` {
 					t.Errorf("forwarded %s", forward.Arguments)
+				}
+				var last audit.Record
+				for r, err := range audit.Read(audit.Dir(filepath.Dir(filepath.Dir(filepath.Dir(b.rules)))), audit.Filter{CallID: "3"}) {
+					if last = r; err != nil {
+						t.Fatal(err)
+					}
+				}
+				if last.CallID != "3" || last.Approval != "1" || last.Edited != (name == "edited") {
+					t.Errorf("on record: call %q, approval %q, edited %v", last.CallID, last.Approval, last.Edited)
 				}
 				call.ID = "4"
 				if v, _ := restarted.Decide(t.Context(), session, call); v.Decision != DecidedPending {

@@ -38,6 +38,7 @@ func (j *journal) recordOf(s *Session, call Call, v Verdict) audit.Record {
 		Decision: v.Decision, By: v.By, From: v.From, Rule: v.Rule, Reason: call.Before.recorded(v.Reason),
 		Digest: call.Digest, Arguments: call.Arguments, Risk: v.Risk().String(), Category: v.Category(),
 		Host: s.Client().Name, Project: s.Origin().Folder, Presence: v.Presence,
+		Approval: v.Approval, Edited: v.Note != "",
 	}
 	if call.Tool != nil {
 		r.Server, r.Tool, r.Kind = call.Tool.Server, call.Tool.Qualified, call.Tool.Kind

@@ -16,6 +16,7 @@ type Verdict struct {
 	By       string             // what or who decided: "rule", "default", "grant", "mark", "autonomy:MANUAL", "web:alice", …
 	From     string             // where a person decided from; "" when none did
 	Presence []byte             // the proof that this person was there; nil for none
+	Approval string             // the call that the person looked at, where this one repeats it
 	Rule     string             // the rule, grant or mark that decided, with its place
 	Reason   string             // one sentence for people and for the model
 	Analysis *tools.Analysis

@@ -56,7 +56,7 @@ func OCSF(r *audit.Record) ([]byte, error) {
 	}
 	for name, value := range map[string]string{
 		"decision": r.Decision, "risk": r.Risk, "category": r.Category, "rule": r.Rule, "digest": r.Digest, "worker": r.Worker, "agent": r.Agent, "kind": r.Kind,
-		"project": r.Project, "prev": r.Prev, "arguments": string(r.Arguments),
+		"project": r.Project, "approval": r.Approval, "prev": r.Prev, "arguments": string(r.Arguments),
 	} {
 		if value != "" {
 			o.Unmapped[name] = value

@@ -39,6 +39,20 @@ func patterns(r *suggest.Report) string {
 }
 
 // Ten approvals of a call are no ground for a proposal where any of these holds.
+// The answer to a call that was handed over stands in two records.
+func TestHandedOverAnswersCountOnce(t *testing.T) {
+	w := newWorkplace(t)
+	dir := w.project("app")
+	for i := range 3 {
+		id := fmt.Sprint("asked ", i)
+		w.answered(dir, made{"git push origin main", "yes"}, func(r *audit.Record) { r.CallID = id })
+		w.answered(dir, made{"git push origin main", "yes"}, func(r *audit.Record) { r.CallID, r.Approval = fmt.Sprint("repeated ", i), id })
+	}
+	if r := w.suggest(suggest.Options{}); r.Questions != 3 {
+		t.Errorf("%d questions, want 3", r.Questions)
+	}
+}
+
 func TestWhatCountsForNoProposal(t *testing.T) {
 	for name, c := range map[string]struct {
 		command, rules string

@@ -103,7 +103,7 @@ func (t *trail) load(o Options) error {
 	}
 	t.report.Days = len(days)
 	for _, r := range o.Remembered.complete(o.Since, &read) {
-		t.add(&r, read.marked[r.CallID])
+		t.add(&r, read.marked[cmp.Or(r.Approval, r.CallID)])
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.projects)) {
 		t.examine(t.projects[name])
@@ -123,8 +123,8 @@ func (a *answers) take(r audit.Record, selected bool) bool {
 	if r.Event == audit.Asked && r.By == "mark" {
 		a.marked[r.CallID] = true
 	}
-	// A handed-over call has two records: the decision and its claim.
-	key := r.Decision + " " + r.CallID
+	// A handed-over call has two records, under two ids: the decision, and that of the call that repeats it.
+	key := r.Decision + " " + cmp.Or(r.Approval, r.CallID)
 	if !decidedByPeople(&r) || !selected && r.Decision != gate.DecidedRejected || r.CallID != "" && a.seen[key] {
 		return false
 	}
@@ -170,8 +170,8 @@ func (m *Memory) complete(since time.Time, read *answers) []audit.Record {
 	for _, r := range all {
 		if r.Time.Before(since) {
 			m.older = append(m.older, r)
-			if read.marked[r.CallID] {
-				m.marked[r.CallID] = true
+			if id := cmp.Or(r.Approval, r.CallID); read.marked[id] {
+				m.marked[id] = true
 			}
 		}
 	}

@@ -242,6 +242,7 @@ const ids: [label: string, key: keyof Record][] = [
   ["Agent", "agent"],
   ["Worker", "worker"],
   ["Call", "callId"],
+  ["Repeats the approved call", "approval"],
   ["Arguments' digest", "digest"],
   ["Hash", "hash"],
   ["Hash before", "prev"],
@@ -325,7 +326,7 @@ function Facts({ of, facts }: { of: Record; facts: [label: string, key: keyof Re
           <div>
             <dt>{label}</dt>
             <dd>
-              <Text of={String(of[key])} code={["digest", "hash", "prev", "callId", "tool", "project"].includes(key)} />
+              <Text of={String(of[key])} code={["digest", "hash", "prev", "callId", "approval", "tool", "project"].includes(key)} />
             </dd>
           </div>
         ),

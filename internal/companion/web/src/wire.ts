@@ -400,6 +400,8 @@ export interface Record {
   reason?: string;
   summary?: string;
   digest?: string;
+  approval?: string; // the call that a person answered, where this one repeats it
+  edited?: boolean; // a person changed the arguments before approving
   subjects?: { tool: string; kind?: string; value?: string; action: string; rule?: string; risk: string }[];
   isError?: boolean;
   error?: string;
