@@ -32,6 +32,7 @@ type Restored struct {
 	ID         string     `json:"id"`                   // of the checkpoint that was restored
 	Checkpoint string     `json:"checkpoint,omitempty"` // of what was there before: restoring it takes this restore back; "" when nothing had to be done
 	Files      []string   `json:"files"`                // paths that are what they were again
+	Removed    []string   `json:"removed,omitempty"`    // those of Files that were not there before the call
 	Failed     []Conflict `json:"failed,omitempty"`     // paths that are not
 	Stray      []string   `json:"stray,omitempty"`      // temporary files that a killed program seems to have left, still there
 }
@@ -248,6 +249,9 @@ func (p *plan) apply(out *Restored) (failed []Conflict) {
 			failed = append(failed, Conflict{st.Path, reason(err)})
 		} else {
 			out.Files = append(out.Files, st.Path)
+			if st.Before.Kind == Absent {
+				out.Removed = append(out.Removed, st.Path)
+			}
 		}
 	}
 	return failed

@@ -34,7 +34,7 @@ func explainUnmarshal(file string, err error) error {
 		if m[1] == "" || m[1] == fmt.Sprintf("%T", Config{}) { // how the decoder calls the top level
 			where = "at the top level"
 		}
-		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it%s (callgate config example shows every key)", file, m[2], where, meant(m[2], keysBelow(m[1])))
+		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it%s (callgate config example shows every key)", file, asWritten(file, m[2]), where, meant(m[2], keysBelow(m[1])))
 	}
 	if m := invalidValue.FindStringSubmatch(text); m != nil {
 		key := KeyOf(m[1])
@@ -44,6 +44,19 @@ func explainUnmarshal(file string, err error) error {
 		return fmt.Errorf("configuration %s: %s: %s", file, key, cure(key, m[2]))
 	}
 	return fmt.Errorf("configuration %s: %w", file, err)
+}
+
+// asWritten returns keys, which the decoder has in lower case, as the file has them.
+func asWritten(file, keys string) string {
+	text, _ := os.ReadFile(file) // the caller has read it before, and keys are readable in lower case, too
+	words := strings.FieldsFunc(string(text), func(r rune) bool { return strings.ContainsRune(" \t\r\n\"':,{}[]", r) })
+	list := strings.Split(keys, ", ")
+	for i, key := range list {
+		if at := slices.IndexFunc(words, func(word string) bool { return strings.EqualFold(word, key) }); at >= 0 {
+			list[i] = words[at]
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // keysBelow are the keys that the struct at a field has, as the decoder names it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -125,7 +126,11 @@ func checkpointState(c *checkpoint.Checkpoint) string {
 func Restored(w io.Writer, done *checkpoint.Restored, program string) error {
 	var b strings.Builder
 	for _, path := range done.Files {
-		fmt.Fprintf(&b, "restored  %s\n", visible.Text(path))
+		what := "restored"
+		if slices.Contains(done.Removed, path) {
+			what = "removed "
+		}
+		fmt.Fprintf(&b, "%s  %s\n", what, visible.Text(path))
 	}
 	for _, f := range done.Failed {
 		fmt.Fprintf(&b, "NOT       %s: %s\n", visible.Text(f.Path), visible.Text(f.Why))

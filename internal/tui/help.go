@@ -67,6 +67,9 @@ func (d *help) content(m *model, width, rows int) boxed {
 		}
 	}
 	d.top = min(d.top, max(0, len(b.lines)-rows))
+	if len(b.lines) > rows {
+		b.note = "↑ ↓ scroll, any other key closes"
+	}
 	b.focus = d.top + rows/2
 	return b
 }
