@@ -229,6 +229,9 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	if err != nil {
 		return err
 	}
+	if s.front == nil { // tenants use the same folder
+		s.replica.shareLists(c.Files().Cache())
+	}
 	s.Proxy, err = proxy.New(proxy.Options{
 		Gate: s.Gate, Servers: append(servers, s.own.Configured()...), Reserved: names, Pins: s.pins, Agent: c.Agent, Version: Version, CacheDir: c.Files().Cache(), Logger: s.log,
 		HandOver: c.HandOver, Hosts: c.HostLimits, HostApproves: c.Approvers.Host, Page: s.companion.page, IdleTimeout: c.IdleTimeout, Secret: c.Files().SealingSecret(), MaxSessions: c.MaxSessions, Place: s.replica.place(),

@@ -72,7 +72,7 @@ func TestOutside(t *testing.T) {
 	// Documents go there, though one server keeps one copy.
 	notes := [2]*shelf{{}, {}}
 	for i, c := range all {
-		stop := ShareKnowledge(c, notes[i], filepath.Join(t.TempDir(), "shared.json"), func(error) {})
+		stop := Share(c, Documents, notes[i], filepath.Join(t.TempDir(), "shared.json"), func(error) {})
 		defer stop()
 	}
 	if err := notes[0].Put(t.Context(), Note{ID: "doc-1", Text: "a document"}); err != nil {

@@ -37,8 +37,13 @@ func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 			n++
 		}
 	}
-	documents, err := resealKnowledge(ctx, c)
-	return n + documents, err
+	for _, what := range []string{Documents, Lists} {
+		shared, err := resealShared(ctx, c, what)
+		if n += shared; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // reseal seals one value anew. It is false when there was no need.

@@ -542,9 +542,9 @@ func TestKeyIsRotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	document := Note{ID: "doc-1", Text: "a document"}
-	ShareKnowledge(c, &shelf{notes: map[string]Note{document.ID: document}, changes: 1}, filepath.Join(dir, "shared.json"), func(error) {})
+	Share(c, Documents, &shelf{notes: map[string]Note{document.ID: document}, changes: 1}, filepath.Join(dir, "shared.json"), func(error) {})
 	waits.Until(t, "the document is shared", func() bool {
-		store, err := c.js.ObjectStore(t.Context(), knowledgeName(c))
+		store, err := c.js.ObjectStore(t.Context(), storeName(c, Documents))
 		if err == nil {
 			_, err = store.GetInfo(t.Context(), document.ID)
 		}
@@ -572,7 +572,7 @@ func TestKeyIsRotated(t *testing.T) {
 	c = startAt(t, dir, only)
 	waits.Until(t, "the new secret suffices", func() bool { v, err := c.Document("rules").Now(); return err == nil && string(v.Text) == "deny" })
 	another := &shelf{}
-	ShareKnowledge(c, another, filepath.Join(dir, "another.json"), func(error) {})
+	Share(c, Documents, another, filepath.Join(dir, "another.json"), func(error) {})
 	waits.Until(t, "it suffices for the document", func() bool { return reflect.DeepEqual(another.held()[document.ID], document) })
 }
 

@@ -57,3 +57,30 @@ func TestDocumentsOfThree(t *testing.T) {
 		waits.Until(t, m.name+" has it no more", func() bool { return !strings.Contains(run(m, "kb", "list"), id) })
 	}
 }
+
+// TestListsOfThree has a host at one replica: the others know the tools of its server, which never ran there.
+func TestListsOfThree(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	if elsewhere(t) {
+		return
+	}
+	team := startTeam(t, 3, "--cluster-lease", "1m")
+	team.startAll()
+	h := &host{team: team, token: team.token(team.members[1])}
+	if err := h.begin(); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); err != nil || !strings.Contains(string(answer), "demo_read_file") {
+		t.Fatalf("%s, %v", answer, err)
+	}
+	for _, m := range team.members {
+		waits.Until(t, m.name+" knows the tools", func() bool {
+			out, err := team.command(m, "check", "demo_raed_file", "hello.txt")
+			return err != nil && strings.Contains(out, "demo_read_file")
+		})
+	}
+	h.end()
+}

@@ -20,7 +20,7 @@ import (
 	"callgate/internal/durable"
 )
 
-// cacheFormat changes when a file that an older callgate wrote would be misread.
+// cacheFormat changes when a file that an older callgate wrote would be misread. cluster.Lists has it, too.
 const cacheFormat = 1
 
 // maxCacheFile bounds a file. Lists that need more are fetched at every start.
@@ -157,6 +157,83 @@ func Remembered(cfg Config, k Kind, cacheDir string) (items []Item, ok bool) {
 	return list.Items, err == nil
 }
 
+// Cached is what servers said last of themselves, by the key of their configuration, as other replicas may have it.
+type Cached struct{ dir string }
+
+// CachedIn is what the data directory's cache has.
+func CachedIn(cacheDir string) Cached { return Cached{newCache(cacheDir).dir} }
+
+// Version changes whenever a file does. It is "" when there is no cache.
+func (c Cached) Version() (string, error) {
+	entries, err := os.ReadDir(c.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	sum := sha256.New()
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil { // else it was removed meanwhile
+			fmt.Fprintln(sum, e.Name(), info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// Servers returns the records by key, without how the last start went here. It leaves out those without a list, and
+// those that cannot be read.
+func (c Cached) Servers() (map[string]string, error) {
+	paths, err := filepath.Glob(filepath.Join(c.dir, "*.json"))
+	servers := make(map[string]string, len(paths))
+	for _, path := range paths {
+		rec, err := readRecord(path)
+		if err != nil || len(rec.Lists) == 0 {
+			continue
+		}
+		rec.Failure, rec.EraAt = nil, time.Time{}
+		text, err := json.Marshal(rec, json.Deterministic(true))
+		if err != nil {
+			return nil, err
+		}
+		servers[strings.TrimSuffix(filepath.Base(path), ".json")] = string(text)
+	}
+	return servers, err
+}
+
+// Put keeps a record of another replica. How the last start went here stays.
+func (c Cached) Put(key, text string) error {
+	path, err := c.path(key)
+	if err != nil {
+		return err
+	}
+	rec, err := parseRecord([]byte(text))
+	if err != nil {
+		return err
+	}
+	if own, err := readRecord(path); err == nil {
+		rec.Failure, rec.EraAt = own.Failure, own.EraAt
+	}
+	return writeRecord(path, rec)
+}
+
+// Remove removes a record. It is no error when there is none.
+func (c Cached) Remove(key string) error {
+	path, err := c.path(key)
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// path is the file of a key, which comes from another replica.
+func (c Cached) path(key string) (string, error) {
+	if strings.Trim(key, "0123456789abcdef-") != "" || key == "" {
+		return "", fmt.Errorf("%q is no key of a server", key)
+	}
+	return filepath.Join(c.dir, key+".json"), nil
+}
+
 // prune removes files that nobody has used since then.
 func (c *cache) prune(then time.Time) {
 	entries, err := os.ReadDir(c.dir)
@@ -186,7 +263,10 @@ func readRecord(path string) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	var rec record
+	return parseRecord(text)
+}
+
+func parseRecord(text []byte) (rec record, err error) {
 	if err := json.Unmarshal(text, &rec, json.RejectUnknownMembers(true)); err != nil {
 		return record{}, err
 	}
@@ -214,24 +294,24 @@ func (c *cache) update(mutate func(*record) (changed bool)) {
 		return
 	}
 	c.rec.Format = cacheFormat
-	if err := c.write(); err != nil {
+	if err := writeRecord(c.path, c.rec); err != nil {
 		c.log.Warn("cache file not written", "path", c.path, "error", err)
 	}
 }
 
-// write replaces the file. It does not sync: a file that a power cut damages is ignored.
-func (c *cache) write() (err error) {
-	text, err := json.Marshal(c.rec)
+// writeRecord replaces the file. It does not sync: a file that a power cut damages is ignored.
+func writeRecord(path string, rec record) (err error) {
+	text, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}
 	if len(text) > maxCacheFile {
 		return fmt.Errorf("longer than %d bytes", maxCacheFile)
 	}
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(c.dir, "*.tmp") // mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), "*.tmp") // mode 0600
 	if err != nil {
 		return err
 	}
@@ -246,7 +326,7 @@ func (c *cache) write() (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), c.path)
+	return os.Rename(f.Name(), path)
 }
 
 // saveInfo remembers that the server started, and what it said.

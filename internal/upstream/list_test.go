@@ -3,8 +3,10 @@ package upstream
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -355,6 +357,66 @@ func TestCacheOfAnotherHostServesUntilTheServerHasSpoken(t *testing.T) {
 	second.Start(other)
 	if list, known := second.Lists.Known(Tools); !known || len(list.Items) != 1 {
 		t.Errorf("a host with other capabilities gets %d tools, known %v", len(list.Items), known)
+	}
+}
+
+func TestCacheOfAnotherReplica(t *testing.T) {
+	t.Parallel()
+	here, there := t.TempDir(), t.TempDir()
+	cfg := configOf(t, behaviour{Pages: map[string][]string{"tools/list": {`{"tools":[{"name":"a"}]}`}}})
+	u := open(t, cfg, Options{CacheDir: there})
+	if _, err := u.Lists.Fresh(short(t), Tools); err != nil {
+		t.Fatal(err)
+	}
+	u.Close()
+	servers, err := CachedIn(there).Servers()
+	if err != nil || len(servers) != 1 {
+		t.Fatalf("%d servers, %v", len(servers), err)
+	}
+
+	own := newCache(here)
+	own.load(cfg, hello, slog.New(slog.DiscardHandler))
+	own.update(func(r *record) bool { r.Failure = &failure{At: time.Now(), Reason: "of here"}; return true })
+	cached := CachedIn(here)
+	if held, err := cached.Servers(); err != nil || len(held) != 0 {
+		t.Errorf("a failure alone is shared: %v, %v", held, err)
+	}
+	before, _ := cached.Version()
+	for key, text := range servers {
+		if err := cached.Put(key, text); err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []string{"../" + key, "", "a/b", `a\b`, "key.json"} {
+			if err := cached.Put(bad, text); err == nil {
+				t.Errorf("%q is a key", bad)
+			}
+		}
+		if err := cached.Put(key, `{"format":99}`); err == nil {
+			t.Error("another format is kept")
+		}
+	}
+	if after, err := cached.Version(); err != nil || after == before {
+		t.Errorf("version %s is %s still, %v", before, after, err)
+	}
+	if held, err := cached.Servers(); err != nil || !maps.Equal(held, servers) {
+		t.Errorf("it gives back %v, %v", held, err)
+	}
+	u = New(cfg, Options{CacheDir: here})
+	u.Start(hello)
+	if list, known := u.Lists.Known(Tools); !known || keys(list) != "a" {
+		t.Errorf("from the other replica: %+v, %v", list, known)
+	}
+	if reason, _, failed := u.LastFailure(); !failed || reason != "of here" {
+		t.Errorf("the last start here: %q, %v", reason, failed)
+	}
+	u.Close()
+	for key := range servers {
+		if err := errors.Join(cached.Remove(key), cached.Remove(key)); err != nil {
+			t.Error(err)
+		}
+	}
+	if files := cacheFiles(t, here); len(files) != 0 {
+		t.Errorf("files: %q", files)
 	}
 }
 

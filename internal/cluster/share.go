@@ -17,7 +17,13 @@ import (
 	"callgate/internal/durable"
 )
 
-// Note is a document of the knowledge base.
+// What replicas share, each in an object store of its own.
+const (
+	Documents = "kb"     // of the knowledge base
+	Lists     = "lists1" // that servers sent last; the number is that of their format, so that versions do not mix
+)
+
+// Note is a text that replicas share: a document of the knowledge base, or the lists of a server.
 type Note struct {
 	ID       string            `json:"id"`
 	Text     string            `json:"text,omitempty"`
@@ -25,19 +31,20 @@ type Note struct {
 	Removed  bool              `json:"removed,omitempty"` // it is no more; it has neither text nor metadata
 }
 
-// Notes are the documents on this replica's disk. Other processes may change them.
+// Notes are the texts on this replica's disk. Other processes may change them.
 type Notes interface {
-	// Version changes whenever a document does. It is "" while there never was one.
+	// Version changes whenever a text does. It is "" while there never was one.
 	Version() (string, error)
 	All() ([]Note, error)
 	Put(ctx context.Context, n Note) error
 	Remove(ctx context.Context, id string) error
 }
 
-// knowledge keeps the documents of a replica the same as the cluster's object store has them. If two replicas change a
-// document at once, what is written last stays. It goes on after a restart, and after the store was lost.
-type knowledge struct {
+// sharing keeps the notes of a replica the same as the cluster's object store has them. If two replicas change a note at
+// once, what is written last stays. It goes on after a restart, and after the store was lost.
+type sharing struct {
 	c      *Cluster
+	name   string // of the store
 	notes  Notes
 	file   string // where agreed is kept
 	store  jetstream.ObjectStore
@@ -50,26 +57,27 @@ type knowledge struct {
 	state   string // of the store then
 }
 
-// agreed is a document that this replica and the store had.
+// agreed is a note that this replica and the store had.
 type agreed struct {
 	Object string `json:"object"`         // digest of the sealed object
-	Note   string `json:"note,omitempty"` // digest of the document; "" when it was removed
+	Note   string `json:"note,omitempty"` // digest of the note; "" when it was removed
 }
 
 const (
 	noteEvery   = time.Second
-	notesWithin = 20 * time.Second // one document on its way
-	maxObject   = 64 << 20         // bytes of a sealed document
+	notesWithin = 20 * time.Second // one note on its way
+	maxObject   = 64 << 20         // bytes of a sealed note
 	maxAgreed   = 64 << 20         // bytes of the file
 )
 
-// ShareKnowledge shares the documents of the knowledge base until stop is called, which waits, or the cluster is closed.
-// The file is where this replica keeps what it knows of the others' documents. Trouble is told what goes wrong, nil when
-// nothing does any more.
-func ShareKnowledge(c *Cluster, notes Notes, file string, trouble func(error)) (stop func()) {
+// Share shares notes until stop is called, which waits, or the cluster is closed. What is Documents or Lists. The file is
+// where this replica keeps what it knows of the others' notes. Trouble is told what goes wrong, nil when nothing does any
+// more.
+func Share(c *Cluster, what string, notes Notes, file string, trouble func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(c.ctx)
-	k := &knowledge{c: c, notes: notes, file: file, sealer: c.o.Key.sealer(knowledgeName(c))}
-	var sharing sync.WaitGroup
+	k := newSharing(c, what)
+	k.notes, k.file = notes, file
+	var rounds sync.WaitGroup
 	share := func() {
 		for ctx.Err() == nil {
 			if err := k.round(ctx); ctx.Err() == nil {
@@ -81,15 +89,22 @@ func ShareKnowledge(c *Cluster, notes Notes, file string, trouble func(error)) (
 			}
 		}
 	}
-	sharing.Go(share)
-	c.owned.Go(sharing.Wait)
-	return func() { cancel(); sharing.Wait() }
+	rounds.Go(share)
+	c.owned.Go(rounds.Wait)
+	return func() { cancel(); rounds.Wait() }
 }
 
-func knowledgeName(c *Cluster) string { return "callgate_kb_" + bucketNames.Replace(c.o.Worker) }
+func newSharing(c *Cluster, what string) *sharing {
+	name := storeName(c, what)
+	return &sharing{c: c, name: name, sealer: c.o.Key.sealer(name)}
+}
+
+func storeName(c *Cluster, what string) string {
+	return "callgate_" + what + "_" + bucketNames.Replace(c.o.Worker)
+}
 
 // round brings together what differs.
-func (k *knowledge) round(ctx context.Context) (err error) {
+func (k *sharing) round(ctx context.Context) (err error) {
 	if k.agreed == nil {
 		if k.agreed, err = k.load(); err != nil {
 			return err
@@ -145,15 +160,14 @@ func (k *knowledge) round(ctx context.Context) (err error) {
 	return errors.Join(failed, k.save())
 }
 
-// list reads which documents the store has, if it may have changed, and returns how far its stream was before.
-func (k *knowledge) list(ctx context.Context) (state string, err error) {
+// list reads which notes the store has, if it may have changed, and returns how far its stream was before.
+func (k *sharing) list(ctx context.Context) (state string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, notesWithin)
 	defer cancel()
-	name := knowledgeName(k.c)
-	stream, err := k.c.js.Stream(ctx, "OBJ_"+name)
+	stream, err := k.c.js.Stream(ctx, "OBJ_"+k.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if err = k.create(ctx); err == nil {
-			stream, err = k.c.js.Stream(ctx, "OBJ_"+name)
+			stream, err = k.c.js.Stream(ctx, "OBJ_"+k.name)
 		}
 	}
 	if err != nil {
@@ -163,7 +177,7 @@ func (k *knowledge) list(ctx context.Context) (state string, err error) {
 	if state = fmt.Sprint(info.Created.UnixNano(), info.State.LastSeq); state == k.state {
 		return state, nil
 	}
-	if k.store, err = k.c.js.ObjectStore(ctx, name); err != nil {
+	if k.store, err = k.c.js.ObjectStore(ctx, k.name); err != nil {
 		return "", err
 	}
 	objects, err := k.store.List(ctx)
@@ -178,9 +192,9 @@ func (k *knowledge) list(ctx context.Context) (state string, err error) {
 }
 
 // create makes the store.
-func (k *knowledge) create(ctx context.Context) error {
+func (k *sharing) create(ctx context.Context) error {
 	config := jetstream.ObjectStoreConfig{
-		Bucket: knowledgeName(k.c), Description: "callgate, documents of worker " + k.c.o.Worker,
+		Bucket: k.name, Description: "callgate, what replicas of worker " + k.c.o.Worker + " share",
 		Storage: jetstream.FileStorage, Replicas: k.c.copies(),
 	}
 	_, err := k.c.js.CreateObjectStore(ctx, config)
@@ -191,11 +205,11 @@ func (k *knowledge) create(ctx context.Context) error {
 	return err
 }
 
-// take brings a document from the store to this replica. Here is what it has.
-func (k *knowledge) take(ctx context.Context, id string, here map[string]string) error {
+// take brings a note from the store to this replica. Here is what it has.
+func (k *sharing) take(ctx context.Context, id string, here map[string]string) error {
 	n, object, _, err := k.fetch(ctx, id)
 	if err != nil {
-		return fmt.Errorf("document %s of another replica: %w", id, err)
+		return fmt.Errorf("%s of another replica: %w", id, err)
 	}
 	is := n.digest()
 	switch {
@@ -211,8 +225,8 @@ func (k *knowledge) take(ctx context.Context, id string, here map[string]string)
 	return err
 }
 
-// fetch reads a document from the store, and says whether an older secret of the key sealed it.
-func (k *knowledge) fetch(ctx context.Context, id string) (n Note, object string, old bool, err error) {
+// fetch reads a note from the store, and says whether an older secret of the key sealed it.
+func (k *sharing) fetch(ctx context.Context, id string) (n Note, object string, old bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, notesWithin)
 	defer cancel()
 	info, err := k.store.GetInfo(ctx, id)
@@ -243,18 +257,18 @@ func (k *knowledge) fetch(ctx context.Context, id string) (n Note, object string
 	return n, info.Digest, old, err
 }
 
-// give brings a document, or its end, to the store.
-func (k *knowledge) give(ctx context.Context, n Note) error {
+// give brings a note, or its end, to the store.
+func (k *sharing) give(ctx context.Context, n Note) error {
 	object, err := k.put(ctx, n)
 	if err != nil {
-		return fmt.Errorf("document %s: %w", n.ID, err)
+		return fmt.Errorf("%s: %w", n.ID, err)
 	}
 	k.heads[n.ID], k.agreed[n.ID] = object, agreed{object, n.digest()}
 	return nil
 }
 
-// put writes a document to the store and returns the object's digest.
-func (k *knowledge) put(ctx context.Context, n Note) (string, error) {
+// put writes a note to the store and returns the object's digest.
+func (k *sharing) put(ctx context.Context, n Note) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, notesWithin)
 	defer cancel()
 	body, err := json.Marshal(n)
@@ -268,23 +282,23 @@ func (k *knowledge) put(ctx context.Context, n Note) (string, error) {
 	return info.Digest, nil
 }
 
-// resealKnowledge seals the documents with the key's first secret that an older one has sealed.
-func resealKnowledge(ctx context.Context, c *Cluster) (n int, err error) {
-	store, err := c.js.ObjectStore(ctx, knowledgeName(c))
+// resealShared seals with the key's first secret what an older one has sealed.
+func resealShared(ctx context.Context, c *Cluster, what string) (n int, err error) {
+	k := newSharing(c, what)
+	k.store, err = c.js.ObjectStore(ctx, k.name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	objects, err := store.List(ctx)
+	objects, err := k.store.List(ctx)
 	if errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	k := &knowledge{c: c, store: store, sealer: c.o.Key.sealer(knowledgeName(c))}
 	for _, object := range objects {
 		note, _, old, err := k.fetch(ctx, object.Name)
 		if err == nil && old {
@@ -292,13 +306,13 @@ func resealKnowledge(ctx context.Context, c *Cluster) (n int, err error) {
 			n++
 		}
 		if err != nil {
-			return n, fmt.Errorf("document %s: %w", object.Name, err)
+			return n, fmt.Errorf("%s: %w", object.Name, err)
 		}
 	}
 	return n, nil
 }
 
-// digest tells versions of a document apart. It is "" for one that was removed.
+// digest tells versions of a note apart. It is "" for one that was removed.
 func (n Note) digest() string {
 	if n.Removed {
 		return ""
@@ -308,7 +322,7 @@ func (n Note) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (k *knowledge) load() (map[string]agreed, error) {
+func (k *sharing) load() (map[string]agreed, error) {
 	held := map[string]agreed{}
 	text, err := durable.ReadFile(k.file, maxAgreed)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -323,7 +337,7 @@ func (k *knowledge) load() (map[string]agreed, error) {
 	return held, nil
 }
 
-func (k *knowledge) save() error {
+func (k *sharing) save() error {
 	text, err := json.Marshal(k.agreed)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func TestKnowledge(t *testing.T) {
 	var mu sync.Mutex
 	trouble := make([]error, 3)
 	share := func(i int) (stop func()) {
-		return ShareKnowledge(all[i], shelves[i], filepath.Join(dir, fmt.Sprint(i)), func(err error) {
+		return Share(all[i], Documents, shelves[i], filepath.Join(dir, fmt.Sprint(i)), func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			trouble[i] = err
@@ -124,7 +124,7 @@ func TestKnowledge(t *testing.T) {
 	put(2, two)
 	everywhere("one that two add", one, two)
 
-	stream, err := all[0].js.Stream(t.Context(), "OBJ_"+knowledgeName(all[0]))
+	stream, err := all[0].js.Stream(t.Context(), "OBJ_"+storeName(all[0], Documents))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestKnowledge(t *testing.T) {
 	for _, stop := range stops {
 		stop()
 	}
-	if err := all[0].js.DeleteObjectStore(t.Context(), knowledgeName(all[0])); err != nil {
+	if err := all[0].js.DeleteObjectStore(t.Context(), storeName(all[0], Documents)); err != nil {
 		t.Fatal(err)
 	}
 	remove(0, "doc-2")
@@ -172,7 +172,7 @@ func TestKnowledge(t *testing.T) {
 func TestKnowledgeOfOthers(t *testing.T) {
 	c := open(t, 1)[0]
 	s, told := &shelf{}, make(chan error, 1)
-	ShareKnowledge(c, s, filepath.Join(t.TempDir(), "shared.json"), func(err error) {
+	Share(c, Documents, s, filepath.Join(t.TempDir(), "shared.json"), func(err error) {
 		if err != nil {
 			select {
 			case told <- err:
@@ -187,7 +187,7 @@ func TestKnowledgeOfOthers(t *testing.T) {
 	var store jetstream.ObjectStore
 	waits.Until(t, "the document is in the store", func() (ok bool) {
 		var err error
-		if store, err = c.js.ObjectStore(t.Context(), knowledgeName(c)); err == nil {
+		if store, err = c.js.ObjectStore(t.Context(), storeName(c, Documents)); err == nil {
 			_, err = store.GetInfo(t.Context(), "doc-1")
 		}
 		return err == nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"callgate/internal/cluster"
+	"callgate/internal/upstream"
 	"callgate/rag"
 )
 
@@ -16,10 +17,21 @@ func (r *replica) shareKnowledge(dir string, o rag.Options) error {
 	if err != nil {
 		return err
 	}
-	stop := cluster.ShareKnowledge(r.cluster, notes{kb}, dir+".shared.json",
+	stop := cluster.Share(r.cluster, cluster.Documents, notes{kb}, dir+".shared.json",
 		r.problems.of("the cluster's knowledge base", "documents cannot be shared with the other replicas: "))
 	r.onClose(func() error { stop(); return kb.Close() })
 	return nil
+}
+
+// shareLists shares with all replicas what servers said last of themselves. It MUST be shared before servers start, so
+// that a replica with an empty folder has it early.
+func (r *replica) shareLists(cacheDir string) {
+	if r == nil {
+		return
+	}
+	stop := cluster.Share(r.cluster, cluster.Lists, lists{upstream.CachedIn(cacheDir)}, cacheDir+".shared.json",
+		r.problems.of("the cluster's lists", "lists of servers cannot be shared with the other replicas: "))
+	r.onClose(func() error { stop(); return nil })
 }
 
 // notes is a knowledge base as its cluster knows it.
@@ -49,3 +61,21 @@ func (n notes) Remove(ctx context.Context, id string) error {
 	_, err := n.kb.Remove(ctx, id)
 	return err
 }
+
+// lists is the cache of servers' lists as the cluster knows it.
+type lists struct{ upstream.Cached }
+
+var _ cluster.Notes = lists{}
+
+func (l lists) All() ([]cluster.Note, error) {
+	servers, err := l.Servers()
+	all := make([]cluster.Note, 0, len(servers))
+	for key, text := range servers {
+		all = append(all, cluster.Note{ID: key, Text: text})
+	}
+	return all, err
+}
+
+func (l lists) Put(_ context.Context, n cluster.Note) error { return l.Cached.Put(n.ID, n.Text) }
+
+func (l lists) Remove(_ context.Context, id string) error { return l.Cached.Remove(id) }
