@@ -89,11 +89,48 @@ func TestRollingUpgrade(t *testing.T) {
 		return team.ran()["moved"] == 1
 	})
 	replace(second)
-	waits.Until(t, "the cluster has the whole trail", func() bool {
-		out, err := team.command(third, "audit", "verify", "--cluster")
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
+	whole := func() {
+		waits.Until(t, "the cluster has the whole trail", func() bool {
+			out, err := team.command(third, "audit", "verify", "--cluster")
+			if err != nil && !strings.Contains(out, "cannot be reached") { // a replica has only just come back
+				t.Fatalf("%v\n%s", err, out)
+			}
+			return strings.Contains(out, "the cluster has") && strings.Count(out, "are not there yet") == 0
+		})
+	}
+	whole()
+
+	// The stream that the older one made is replaced while calls go on.
+	write(t, strict, `{ "*": "allow" }`)
+	if out, err := team.command(third, "rules", "push", "--file", filepath.Join(filepath.Dir(team.config), "policy")); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, m := range team.members {
+		waits.Until(t, m.name+" allows again", func() bool { return !bytes.Contains(<-call(m, serveCall), []byte(`isError":true`)) })
+	}
+	ended := make(chan struct{})
+	var renewed string
+	go func() {
+		defer close(ended)
+		renewed, _ = team.command(second, "cluster", "renew")
+	}()
+	calls := 0
+	for running := true; running || calls == 0; calls++ {
+		select {
+		case <-ended:
+			running = false
+		default:
 		}
-		return strings.Contains(out, "the cluster has") && strings.Count(out, "are not there yet") == 0
-	})
+		answer := <-call(team.members[calls%3], shellCall("echo renew >> ran"))
+		if bytes.Contains(answer, []byte(`"isError":true`)) {
+			t.Errorf("while it is renewed: %s", answer)
+		}
+	}
+	if n := team.ran()["renew"]; !strings.Contains(renewed, "of the old one") || n != calls {
+		t.Errorf("%d of %d calls ran; renew said %q", n, calls, renewed)
+	}
+	whole()
+	if out, err := team.command(first, "cluster", "renew"); err != nil || !strings.Contains(out, "nothing to renew") {
+		t.Errorf("once more: %v\n%s", err, out)
+	}
 }
