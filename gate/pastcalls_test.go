@@ -49,9 +49,14 @@ func TestConditionsLookAtTheSession(t *testing.T) {
 	if v := judged("git push"); v.Action != permissions.Ask {
 		t.Error("tests that failed count")
 	}
-	runs(b.shell("call_2", "npm test; npm test -- x"), false)
-	if v := judged("git push"); v.Action != permissions.Ask {
-		t.Error("a list of commands counts, whose first one may have failed")
+	for i, line := range []string{
+		"npm test; npm test -- x", "npm test || true", "npm test || :", "npm test || exit 0", "npm test; true", "npm test; exit 0", "npm test &", "! npm test",
+		"if npm test; then true; fi", "npm test | true", "exit 0 && npm test", "[ -f x ] || npm test",
+	} {
+		runs(b.shell(fmt.Sprint("call_list_", i), line), false)
+		if v := judged("git push"); v.Action != permissions.Ask {
+			t.Errorf("%s counts, in which the tests may have failed", line)
+		}
 	}
 	runs(b.shell("call_3", "npm test"), false)
 	if v := judged("git push"); v.Action != permissions.Allow {

@@ -66,6 +66,9 @@ type Subject struct {
 	// Harmless says that a pattern which stops short may cover the command: it looks, builds, tests, writes where that is
 	// judged by itself, or talks to another machine without sending it anything.
 	Harmless bool
+	// Concludes says that the subject ran and ended well when the call did. A condition on earlier calls counts no
+	// other.
+	Concludes bool
 	// Effects are what the subject does beyond what its text shows: an environment variable that makes programs run
 	// code, an option that runs a command, a package that is fetched. An allow or a grant covers those that it names.
 	Effects []Effect

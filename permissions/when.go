@@ -61,7 +61,7 @@ type PastCall struct {
 	Bound  bool // see Subject.KindBound
 	Values Form // in all spellings; nil where it has none, or where it is too long to keep
 	Long   bool // the value was too long to keep
-	Alone  bool // the call has no other command: it ran if the call did
+	Sure   bool // it ended well if the call did; in a list of commands others may have
 	Done   bool // the call ended without an error
 }
 
@@ -312,7 +312,7 @@ func (r *Rule) findPast(c *Circumstances, now time.Time) (f foundPast) {
 		if w.Within > 0 && now.Sub(ended) > w.Within {
 			return true
 		}
-		if f.after.IsZero() && p.after != nil && e.Done && e.Alone && p.after.match(e, true) {
+		if f.after.IsZero() && p.after != nil && e.Done && e.Sure && p.after.match(e, true) {
 			f.after = e.At
 		}
 		if ended.After(f.not) && p.notAfter != nil && p.notAfter.match(e, false) {

@@ -23,7 +23,7 @@ var localNoon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
 
 func shellRan(command string, ago time.Duration, change func(*PastCall)) PastCall {
 	at := localNoon.Add(-ago)
-	c := PastCall{At: at, Ended: at, Tool: "commands_run", Kind: "shell_exec", Bound: true, Values: Form{command}, Alone: true, Done: true}
+	c := PastCall{At: at, Ended: at, Tool: "commands_run", Kind: "shell_exec", Bound: true, Values: Form{command}, Sure: true, Done: true}
 	if change != nil {
 		change(&c)
 	}
@@ -32,7 +32,7 @@ func shellRan(command string, ago time.Duration, change func(*PastCall)) PastCal
 
 func TestConditions(t *testing.T) {
 	const tests, edit = `"after": {"tool": "shell_exec", "pattern": "npm test *"}`, `"notAfter": "edit_file"`
-	edited := PastCall{At: localNoon.Add(-time.Minute), Ended: localNoon.Add(-time.Minute), Tool: "fs_edit", Kind: "edit_file", Values: Form{"a"}, Alone: true, Done: true}
+	edited := PastCall{At: localNoon.Add(-time.Minute), Ended: localNoon.Add(-time.Minute), Tool: "fs_edit", Kind: "edit_file", Values: Form{"a"}, Sure: true, Done: true}
 	past := func(calls ...PastCall) *Circumstances { return &Circumstances{Past: ran(time.Time{}, calls...)} }
 	forgot := func(calls ...PastCall) *Circumstances {
 		return &Circumstances{Past: ran(localNoon.Add(-time.Second), calls...)}

@@ -242,7 +242,7 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	case len(c.Argv) > 0:
 		b.record.out.Commands = append(b.record.out.Commands, view)
 		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Operation: commands.Operation(plain), Also: commands.OtherForms(c, plain),
-			Effects: effects, Harmless: harmless, Runs: b.runs(c), DeniesOnly: c.DenyOnly && otherNeedsAllow && (len(effects) == 0 || c.Remote), Risk: risk}, source{command: plain, category: category})
+			Effects: effects, Harmless: harmless, Runs: b.runs(c), Concludes: c.Concludes, DeniesOnly: c.DenyOnly && otherNeedsAllow && (len(effects) == 0 || c.Remote), Risk: risk}, source{command: plain, category: category})
 		if at := len(b.record.out.Subjects) - 1; !b.record.out.Subjects[at].DeniesOnly && !c.Remote {
 			b.files.reading, b.files.readsAs = plain, at
 			defer func() { b.files.reader, b.files.reading = nil, nil }()

@@ -169,6 +169,8 @@ const (
 	OnlyPaths                        // it shows nothing but what the paths among its words name
 	Folders                          // it prints the names of what is in folders
 	OnlyNames                        // it opens none of the files that its operands name
+	KeepsStatus                      // it ends as the program that it runs
+	Moves                            // it changes the folder of the shell, and does nothing else
 )
 
 // What a command can show of a repository, and how commands can make folders useless. README.md says what these mean.
@@ -191,7 +193,7 @@ var Traits = map[string]Trait{
 	"kills": Kills, "runs-containers": RunsContainers, "takes-labels": TakesLabels, "runs-installed": RunsInstalled,
 	"unoffered": Unoffered, "one-host": OneHost, "connects": Connects, "fetches": Fetches, "package-manager": PackageManager, "uploads": Uploads,
 	"version-control": VersionControl, "find-expression": FindExpression, "only-paths": OnlyPaths,
-	"control": Control, "folders": Folders, "only-names": OnlyNames,
+	"control": Control, "folders": Folders, "only-names": OnlyNames, "keeps-status": KeepsStatus, "moves": Moves,
 }
 
 // nothing is known of the commands that the table does not have.

@@ -74,6 +74,8 @@ type Command struct {
 	// Remote says that the command runs on another machine or in a container, behind the one whose words it stands in:
 	// files and rules of this machine say nothing of what it does.
 	Remote bool
+	// Concludes says that when the script ends well, the command has run and ended well.
+	Concludes bool
 	// Dir is where the command runs when that is certain: absolute where Options.Dir is known, else relative
 	// to the start; "" when it is not certain.
 	Dir string

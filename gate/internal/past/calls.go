@@ -36,12 +36,7 @@ func (p *Calls) Begin(id string, a *tools.Analysis, now time.Time) {
 	if a == nil {
 		return
 	}
-	commands := 0
-	for i := range a.Subjects {
-		if s := &a.Subjects[i]; !s.DeniesOnly && s.Kind == tools.KindShell {
-			commands++
-		}
-	}
+	shell := slices.ContainsFunc(a.Subjects, func(s permissions.Subject) bool { return s.Kind == tools.KindShell })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range a.Subjects {
@@ -49,7 +44,7 @@ func (p *Calls) Begin(id string, a *tools.Analysis, now time.Time) {
 		if s.DeniesOnly {
 			continue
 		}
-		c := permissions.PastCall{At: now, Tool: s.Tool, Kind: s.Kind, Bound: s.KindBound, Alone: s.Kind != tools.KindShell || commands == 1}
+		c := permissions.PastCall{At: now, Tool: s.Tool, Kind: s.Kind, Bound: s.KindBound, Sure: s.Concludes || !shell}
 		for _, value := range s.Decides {
 			if len(value) > MaxValue {
 				c.Values, c.Long = nil, true

@@ -10,6 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/programs"
 	"callgate/shellparse/script"
 )
 
@@ -48,6 +49,44 @@ func Plain(f *syntax.File) bool {
 		})
 	}
 	return plain
+}
+
+// Concluding is the command whose end is that of the whole text: when the text ends well, it has run and ended well. It
+// is nil when no command is, or another way is possible.
+func Concluding(f *syntax.File) *syntax.CallExpr {
+	if len(f.Stmts) != 1 {
+		return nil
+	}
+	st := f.Stmts[0]
+	for !st.Background && !st.Coprocess && !st.Disown && !st.Negated {
+		switch cmd := st.Cmd.(type) {
+		case *syntax.CallExpr:
+			return cmd
+		case *syntax.TimeClause:
+			if st = cmd.Stmt; st == nil {
+				return nil
+			}
+		case *syntax.BinaryCmd:
+			if cmd.Op != syntax.AndStmt || !changesFolder(cmd.X) {
+				return nil
+			}
+			st = cmd.Y
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// changesFolder reports whether a statement is a cd, or several, which cannot end the shell.
+func changesFolder(st *syntax.Stmt) bool {
+	switch cmd := st.Cmd.(type) {
+	case *syntax.CallExpr:
+		return len(cmd.Args) > 0 && programs.Find(cmd.Args[0].Lit()).Has(programs.Moves)
+	case *syntax.BinaryCmd:
+		return cmd.Op == syntax.AndStmt && changesFolder(cmd.X) && changesFolder(cmd.Y)
+	}
+	return false
 }
 
 // Text parses text. If a shell could read the text differently, it returns a problem too, and the file is good only for

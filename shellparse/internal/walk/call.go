@@ -106,7 +106,7 @@ func (c *Call) Named(t *tables.Tables) script.Command {
 
 // Command makes the record of a call, with another program name when argv0 is not empty.
 func (c *Call) Command(argv0 string) script.Command {
-	cmd := script.Command{Raw: c.raw, Via: c.Sc.Via, Env: c.Sc.Env, Reads: c.Reads, Writes: c.Writes, Connects: c.connects, Lists: c.Lists, DenyOnly: c.Sc.DenyOnly || c.Sc.Remote, Remote: c.Sc.Remote,
+	cmd := script.Command{Raw: c.raw, Via: c.Sc.Via, Env: c.Sc.Env, Reads: c.Reads, Writes: c.Writes, Connects: c.connects, Lists: c.Lists, DenyOnly: c.Sc.DenyOnly || c.Sc.Remote, Remote: c.Sc.Remote, Concludes: c.Sc.Concludes,
 		Escalates: c.Sc.Escalates || c.Is(programs.Escalates), Dir: c.Sc.Dir(), Dirs: c.Sc.Dirs, Within: c.Sc.Within, Anywhere: c.Sc.Anywhere}
 	if argv0 != "" {
 		cmd.Argv = []script.Word{{Value: argv0, Known: true}}
@@ -188,6 +188,7 @@ func (c *Call) UpTo(h word.Hit) int {
 func (c *Call) Inner(argv []word.Word, via string) *Call {
 	sc := *c.Sc
 	sc.Via = append(slices.Clip(sc.Via), via)
+	sc.Concludes = sc.Concludes && c.Is(programs.KeepsStatus) && !strings.Contains(via, "--h") && !strings.Contains(via, "--v")
 	sc.Effects = append(slices.Clip(sc.Effects), findings.Unnamed(c.Effects)...)
 	return &Call{Argv: argv, raw: c.raw, Reads: c.Reads, Writes: c.Writes, connects: c.connects, Sc: &sc, Outer: c.Outer, Inside: true}
 }

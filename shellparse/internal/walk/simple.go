@@ -23,6 +23,7 @@ func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.
 	c, child := &both.call, &both.own
 	*child = *sc
 	c.Sc, c.Outer = child, sc
+	child.Concludes = ce == a.ends
 	child.Env, child.Effects = slices.Clip(sc.Env), slices.Clip(sc.Effects) // assignments are appended
 	reads := len(ce.Args) > 0 && ce.Args[0].Lit() == "read"
 	for _, as := range ce.Assigns {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"callgate/shellparse/internal/findings"
 	"callgate/shellparse/internal/parse"
 	"callgate/shellparse/internal/word"
@@ -40,6 +42,7 @@ type Walker struct {
 	Found  *findings.Findings // what is known of the text
 	Shell  *word.Shell        // what is known of the shell that runs it
 	start  string             // absolute working directory, "" when unknown
+	ends   *syntax.CallExpr   // with which the text ends; nil for none
 	frames frames
 	runs   func(*Walker, *Call) bool // runs what a program runs in its place, and says whether the command is recorded
 	looks  func(*Walker, *Call)      // notes what the words of a command do
@@ -81,7 +84,7 @@ func (a *Walker) Parse(text string, sc *word.Scope) {
 	}
 	sc.Src = text
 	if sc.Start {
-		a.Found.Script.Plain = parse.Plain(f)
+		a.Found.Script.Plain, a.ends = parse.Plain(f), parse.Concluding(f)
 	}
 	a.Words.Collect(f, text)
 	a.stmts(f.Stmts, sc)
@@ -101,7 +104,7 @@ func (a *Walker) parseString(text string, sc *word.Scope) {
 		a.Guess(text, sc)
 		return
 	}
-	sc.Start, sc.Sure, sc.Input = false, false, word.NoInput
+	sc.Start, sc.Sure, sc.Concludes, sc.Input = false, false, false, word.NoInput
 	a.Shell.Within(func() { a.Parse(text, sc) })
 }
 

@@ -139,9 +139,11 @@ type Scope struct {
 
 	Testing bool // inside of [[ ]]
 
-	Sure  bool   // it certainly runs, once, in the shell of the text
-	Start bool   // it is the text itself, not a string within it
-	Input *Input // never nil
+	Sure  bool // it certainly runs, once, in the shell of the text
+	Start bool // it is the text itself, not a string within it
+	// Concludes says that the text ends as the command does.
+	Concludes bool
+	Input     *Input // never nil
 }
 
 // Input is what the standard input of a command is. Scopes share it: nobody changes one.
