@@ -181,6 +181,11 @@ func (r *Rule) compile(layer Layer) (err error) {
 			return fmt.Errorf("%s: %w", r.Source, err)
 		}
 	}
+	if r.path = r.pattern; pattern.Path(r.Pattern, r.Action <= Confirm) != r.Pattern {
+		if r.path, err = pattern.CompileValue(pattern.Path(r.Pattern, r.Action <= Confirm)); err != nil {
+			return fmt.Errorf("%s: %w", r.Source, err)
+		}
+	}
 	if slices.Contains(EffectKeys, r.Tool) && (r.When != (When{}) || r.Approvers > 0) {
 		return fmt.Errorf("%s: a rule for destinations (%s) takes no condition and no approvers", r.Source, r.Tool)
 	}
@@ -285,8 +290,11 @@ func (p *Policy) viewOf(s *Subject) *view {
 // first. The digest is another where newView makes something else of them.
 func (p *Policy) concerned(s *Subject) (rules []viewRule, agent int, grants []*Grant, digest [sha256.Size]byte) {
 	numbers := []byte{0, 0}
-	if s.Kind == ShellKind {
+	switch {
+	case s.Kind == ShellKind:
 		numbers[0] = 1
+	case slices.Contains(PathKinds, s.Kind):
+		numbers[0] = 2
 	}
 	if s.KindBound {
 		numbers[1] = 1
@@ -331,7 +339,11 @@ func (p *Policy) rule(i int) *Rule {
 func newView(rules []viewRule, agent int, grants []*Grant, s *Subject) *view {
 	v := &view{grants: grants}
 	for i, r := range rules {
-		for _, part := range r.Rule.pattern.Alternatives() {
+		whole := r.Rule.pattern
+		if slices.Contains(PathKinds, s.Kind) {
+			whole = r.Rule.path
+		}
+		for _, part := range whole.Alternatives() {
 			r.pattern = part
 			v.add(r, s)
 		}

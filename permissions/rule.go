@@ -33,8 +33,9 @@ type Rule struct {
 
 	tool      *Glob
 	pattern   *pattern.Value
-	condition *condition // of When; nil when it looks at no circumstances
-	text      string     // of String: every record of an allowed call names its rule
+	path      *pattern.Value // of values that are paths
+	condition *condition     // of When; nil when it looks at no circumstances
+	text      string         // of String: every record of an allowed call names its rule
 }
 
 // MaxApprovers is the largest number of people that a rule can require.
@@ -114,3 +115,7 @@ var EffectKeys = []string{"outside", "money", "access", "deletes"}
 
 // ShellKind is the kind whose values are commands.
 const ShellKind = "shell_exec"
+
+// PathKinds are the kinds whose values are paths. For them, ./x in a pattern is x, and a deny or confirm of a folder holds
+// for everything in it.
+var PathKinds = []string{"read_file", "write_file", "edit_file", "delete_file", "move_file", "grep", "glob", "sandbox_read", "sandbox_write"}

@@ -48,7 +48,7 @@ func TestConditions(t *testing.T) {
 		{tests, past(), "no"},
 		{tests, past(shellRan("npm testing", 0, nil)), "no"},
 		{tests, past(shellRan("npm test", time.Hour, func(c *PastCall) { c.Done = false })), "no"},
-		{tests, past(shellRan("npm test", time.Hour, func(c *PastCall) { c.Alone = false })), "no"},
+		{tests, past(shellRan("npm test", time.Hour, func(c *PastCall) { c.Sure = false })), "no"},
 		{tests, past(shellRan("npm test", time.Hour, func(c *PastCall) { c.Bound = false })), "no"},
 		{tests, past(shellRan("npm test", time.Hour, func(c *PastCall) { c.Values, c.Long = nil, true })), "no"},
 		{tests, nil, "?"},

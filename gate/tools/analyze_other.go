@@ -75,7 +75,7 @@ func (b *files) address(given string) permissions.Subject {
 	case !ok:
 		b.record.mark("ambiguous-url", "It cannot be told what the address "+wording.Quote(given)+" opens.")
 	default:
-		s.Decides = permissions.Form{standard.String()}
+		s.Decides = standard.Spellings()
 		if standard.User {
 			b.record.mark("ambiguous-url", "The address "+wording.Quote(given)+" hides its host behind a user name.")
 		}
@@ -93,7 +93,7 @@ func (b *files) address(given string) permissions.Subject {
 func spellingsOf(given string) permissions.Form {
 	also := permissions.Form{given}
 	for _, u := range address.Readings(given) {
-		also = append(also, u.String())
+		also = append(also, u.Spellings()...)
 	}
 	for _, form := range also {
 		if decoded := workspace.PercentDecoded(form); !slices.Contains(also, decoded) {

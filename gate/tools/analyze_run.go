@@ -29,7 +29,7 @@ func (b *builder) mayRun(text string) {
 			return
 		}
 		if len(c.Argv) > 0 {
-			b.record.denies(permissions.Subject{Kind: KindShell, Value: c.Text(), Decides: permissions.Form{c.Text()}, Head: c.Named, Also: commands.OtherForms(c, c)})
+			b.record.denies(permissions.Subject{Kind: KindShell, Value: c.Text(), Decides: permissions.Form{c.Text()}, Head: c.Named, Also: commands.OtherForms(c, c, b.record.place.Bases())})
 		}
 		for _, f := range c.Reads {
 			if f.Path.Known && b.record.count() {

@@ -241,7 +241,7 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	switch {
 	case len(c.Argv) > 0:
 		b.record.out.Commands = append(b.record.out.Commands, view)
-		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Operation: commands.Operation(plain), Also: commands.OtherForms(c, plain),
+		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Operation: commands.Operation(plain), Also: commands.OtherForms(c, plain, b.record.place.Bases()),
 			Effects: effects, Harmless: harmless, Runs: b.runs(c), Concludes: c.Concludes, DeniesOnly: c.DenyOnly && otherNeedsAllow && (len(effects) == 0 || c.Remote), Risk: risk}, source{command: plain, category: category})
 		if at := len(b.record.out.Subjects) - 1; !b.record.out.Subjects[at].DeniesOnly && !c.Remote {
 			b.files.reading, b.files.readsAs = plain, at
@@ -605,7 +605,7 @@ func (b *toucher) addresses(c *shellparse.Command, risk permissions.Risk) {
 		}
 		form := permissions.Form{given}
 		for _, u := range readings {
-			form = append(form, u.String())
+			form = append(form, u.Spellings()...)
 		}
 		s := permissions.Subject{Kind: KindFetch, KindBound: b.record.tool.Bound, Value: given, Decides: form, DeniesOnly: true, Risk: permissions.ReadOnly}
 		b.record.subject(s, CategoryNetwork, source{})

@@ -29,6 +29,18 @@ func (u URL) String() string {
 	return u.Scheme + "://" + u.Host + port + u.Rest
 }
 
+// Spellings is the address in the forms that rules match: an address without a path is that of "/".
+func (u URL) Spellings() []string {
+	text := u.String()
+	switch u.Rest {
+	case "/":
+		return []string{text, text[:len(text)-1]}
+	case "":
+		return []string{text, text + "/"}
+	}
+	return []string{text}
+}
+
 // ports are the schemes whose addresses name a host behind slashes, and what port each means by itself; tcp and udp are
 // connections that a shell opens, which have none.
 var ports = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "ftp": "21", "tcp": "none", "udp": "none"}

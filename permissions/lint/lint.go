@@ -283,9 +283,6 @@ func about(r *rule, t Tool) bool {
 	return r.tool.Match(t.Name) || t.Kind != "" && r.tool.Match(t.Kind)
 }
 
-// pathKinds are the kinds whose values are paths.
-var pathKinds = []string{"read_file", "write_file", "edit_file", "delete_file", "move_file", "grep"}
-
 // values looks at the pattern of a rule for kinds other than the shell.
 func (l *linter) values() {
 	r := l.at
@@ -298,16 +295,41 @@ func (l *linter) values() {
 			"Name the tool itself, or write the value's pattern alone.")
 		return
 	}
-	if !slices.ContainsFunc(pathKinds, r.tool.Match) || r.tool.Match(permissions.ShellKind) {
+	if isKind {
+		l.foreign(text)
+	}
+	if r.Tool == "web_fetch" && !strings.Contains(text, "://") && !r.pattern.All && !(strings.HasPrefix(text, "*") && strings.HasSuffix(text, "*")) && text[0] != '!' {
+		host := strings.TrimSuffix(strings.TrimLeft(text, "*."), "/*")
+		l.add("never-matches", Warning, "An address begins with its scheme, and has a path behind its host.",
+			fmt.Sprintf("Write %q and %q for a host and those below it.", "*://"+host+"/*", "*://*."+host+"/*"))
 		return
 	}
+	if !slices.ContainsFunc(permissions.PathKinds, r.tool.Match) || r.tool.Match(permissions.ShellKind) {
+		return
+	}
+	plain := pattern.Path(text, false)
 	switch {
-	case strings.HasSuffix(text, "/"):
+	case strings.HasPrefix(plain, "../") || strings.Contains(plain, "/../"):
+		l.add("never-matches", Warning, `A path that rules look at has no "..".`, "Write it from /, ~/ or $WORKSPACE/.")
+	case strings.HasPrefix(text, "${") || strings.HasPrefix(text, "~") && !strings.HasPrefix(text, "~/"):
+		l.add("never-matches", Warning, "Only ~/, $HOME/ and $WORKSPACE/ stand for folders.", "Write one of these, or the path itself.")
+	case strings.HasSuffix(text, "/") && r.Action > permissions.Confirm:
 		l.add("never-matches", Warning, "A path never ends in a slash.", fmt.Sprintf("Write %q for everything in the folder.", text+"**"))
-	case r.Action <= permissions.Confirm && r.pattern.Glob.IsLiteral() && !strings.Contains(text, "/"):
+	case r.Action <= permissions.Confirm && r.pattern.Glob.IsLiteral() && !strings.ContainsAny(text, `/\[`) && text != permissions.WorkspaceVariable && text != ".":
 		l.add("narrow", Warning,
 			fmt.Sprintf("It covers %q in the workspace's own folder alone, and none of that name in folders below it.", text),
 			fmt.Sprintf("Write %q for any folder.", "**/"+text))
+	}
+}
+
+// foreign looks for patterns in the language of regular expressions, or with a bracket that is not closed.
+func (l *linter) foreign(text string) {
+	_, open, _ := strings.Cut(text, "[")
+	switch {
+	case strings.HasPrefix(text, "^"), strings.HasSuffix(text, "$") && len(text) > 1, strings.HasSuffix(text, ".*") && l.at.tool.Match(permissions.ShellKind) && !strings.ContainsAny(strings.TrimSuffix(text, "*"), "/*?[{"):
+		l.add("regular-expression", Warning, "It reads like a regular expression, but patterns are globs: ^, $ and . stand for themselves.", "Write * for any text, and leave ^ and $ out: a pattern matches the whole value.")
+	case strings.Contains(text, "[") && !strings.Contains(open, "]") && !l.at.tool.Match(permissions.ShellKind):
+		l.add("bracket", Warning, "The [ is not closed, so it stands for itself.", `Close it, or write \\[ for the sign.`)
 	}
 }
 

@@ -48,6 +48,15 @@ var lintCases = []struct {
 	{name: "a folder with a slash", file: `{"write_file": {"src/": "allow"}}`, want: []string{"never-matches warning 1: never ends in a slash"}},
 	{name: "a name that is meant anywhere", file: `{"read_file": {".env": "deny", "/etc/shadow": "deny"}}`, want: []string{"narrow warning 1: folders below it"}},
 
+	{name: "a folder that is denied", file: `{"read_file": {"src/": "deny", "/etc": "deny", "./private": "deny", "$WORKSPACE": "deny"}}`},
+	{name: "a path with ..", file: "{\"read_file\": {\"../x/**\": \"deny\",\n\"a/*/../b\": \"deny\", \"a/../b/c\": \"deny\"}}", want: []string{`never-matches warning 1: has no ".."`, `never-matches warning 2: has no ".."`}},
+	{name: "a home that is not spelled so", file: "{\"read_file\": {\"${HOME}/x/**\": \"deny\",\n\"~root/**\": \"deny\", \"~/y/z\": \"deny\"}}", want: []string{"never-matches warning 1: Only ~/", "never-matches warning 2: Only ~/"}},
+	{name: "a host alone", file: "{\"web_fetch\": {\"evil.example\": \"deny\",\n\"*.evil.example\": \"deny\",\n\"evil.example/*\": \"deny\",\n\"https://evil.example\": \"deny\", \"*other*\": \"deny\", \"*://*.evil.example/*\": \"deny\"}}",
+		want: []string{`never-matches warning 1: begins with its scheme`, `never-matches warning 2: begins with its scheme`, `never-matches warning 3: begins with its scheme`}},
+	{name: "regular expressions", file: "{\"shell_exec\": {\"^rm .*$\": \"deny\",\n\"rm.*\": \"deny\",\n\"git push.*\": \"deny\", \"ls *.*\": \"ask\", \"rm ./*\": \"ask\"}}",
+		want: []string{"regular-expression warning 1: globs", "regular-expression warning 2: globs", "regular-expression warning 3: globs"}},
+	{name: "a bracket", file: `{"read_file": {"**/[abc": "deny", "**/[abc]x": "deny"}}`, want: []string{"bracket warning 1: not closed"}},
+
 	{name: "every command", file: `{"shell_exec": "allow"}`, want: []string{"broad warning 1: every command run"}},
 	{name: "everything", file: `{"*": "allow"}`, want: []string{"broad warning 1: every command run"}},
 	{name: "everything but commands", file: `{"*": "allow", "shell_exec": "ask"}`},

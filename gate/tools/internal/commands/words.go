@@ -50,12 +50,13 @@ func MountsHost(c *shellparse.Command) bool {
 	})
 }
 
-// OtherForms returns the texts of a command besides its own that a deny holds on.
-func OtherForms(c, plain *shellparse.Command) (forms []permissions.Form) {
+// OtherForms returns the texts of a command besides its own that a deny holds on. Roots are the folders of the workspace.
+func OtherForms(c, plain *shellparse.Command, roots []string) (forms []permissions.Form) {
 	texts := c.Forms()
 	if plain == c {
 		texts = texts[1:]
 	}
+	texts = append(texts, byProgram(c, roots)...)
 	if len(texts) == 0 {
 		return nil
 	}
@@ -64,6 +65,29 @@ func OtherForms(c, plain *shellparse.Command) (forms []permissions.Form) {
 		forms[i] = texts[i : i+1 : i+1]
 	}
 	return forms
+}
+
+// byProgram returns the text of a command that names its program by a path, with the other paths of it: the absolute one,
+// and those from the folders of the workspace.
+func byProgram(c *shellparse.Command, roots []string) (texts []string) {
+	if len(c.Argv) == 0 || !c.Argv[0].Known || c.Remote || !strings.Contains(c.Argv[0].Value, "/") {
+		return nil
+	}
+	name := c.Argv[0].Value
+	program := path.Clean(name)
+	if !path.IsAbs(program) {
+		if program = path.Join(c.Dir, name); !path.IsAbs(program) {
+			return nil
+		}
+	}
+	rest := c.Text()[len(name):]
+	texts = append(texts, program+rest)
+	for _, root := range roots {
+		if below, ok := strings.CutPrefix(program, strings.TrimSuffix(root, "/")+"/"); ok {
+			texts = append(texts, "./"+below+rest, below+rest)
+		}
+	}
+	return texts
 }
 
 // WidensGlobs reports whether a shell text may make its globs match more than they do by default.

@@ -1,0 +1,44 @@
+package pattern
+
+import "strings"
+
+// special are the characters that make more of a pattern than text.
+const special = `*?[]{}()!@+|\\`
+
+// Path is the text of a pattern as it is for values that are paths, which have neither "." nor empty elements. For a
+// rule that tightens, what matches a folder matches everything in it, too. Patterns of arguments, and those that match
+// all but something, stay as they are but for the "./" at the start.
+func Path(text string, tightens bool) string {
+	if ArgumentName(text) != "" {
+		return text
+	}
+	rest, not := strings.CutPrefix(text, "!")
+	for strings.HasPrefix(rest, "./") && len(rest) > 2 {
+		rest = rest[2:]
+	}
+	if not {
+		return "!" + rest
+	}
+	elements := strings.Split(rest, "/")
+	kept := elements[:0:0]
+	for i, e := range elements {
+		last := len(kept) - 1
+		switch {
+		case e == "." && i > 0, e == "" && i > 0 && i < len(elements)-1:
+		case e == ".." && last >= 0 && kept[last] != "" && kept[last] != ".." && kept[last] != "~" && kept[last][0] != '$' && !strings.ContainsAny(kept[last], special):
+			kept = kept[:last]
+		default:
+			kept = append(kept, e)
+		}
+	}
+	path := strings.Join(kept, "/")
+	switch {
+	case tightens && path == ".":
+		return "{.,$WORKSPACE/**}"
+	case !tightens || path == "" || strings.HasSuffix(path, "*"):
+		return path
+	case strings.HasSuffix(path, "/"):
+		return path + "**"
+	}
+	return path + "/**"
+}
