@@ -180,6 +180,9 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	if !one.Until.IsZero() && !one.Until.After(one.At) {
 		return Invalid(fmt.Errorf("%s is in the past: choose a later end of the freeze", one.Until.Format(time.RFC3339)))
 	}
+	if one.SessionID != "" && !isSessionID(one.SessionID) {
+		return Invalid(fmt.Errorf("%q is no session's id, such as %s: nothing is frozen", one.SessionID, "s-ABCDEFGHIJKL"))
+	}
 	if len(one.Reason) > maxFreezeText {
 		return Invalid(fmt.Errorf("the reason has %d bytes: shorten it to %d", len(one.Reason), maxFreezeText))
 	}

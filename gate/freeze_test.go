@@ -19,6 +19,7 @@ func TestFreezer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := OpenFreezer(path), OpenFreezer(path) // of two processes
 		record := func(string) error { return nil }
+		a := newSessionID()
 		frozen := func(f *Freezer, session string) bool {
 			one, err := f.Of(session, time.Now())
 			if err != nil {
@@ -26,13 +27,18 @@ func TestFreezer(t *testing.T) {
 			}
 			return one != nil
 		}
-		if frozen(one, "a") || frozen(other, "a") {
+		for _, no := range []string{"a", "s-TYPO", a + "A", strings.ToLower(a), "not an id!!"} {
+			if err := one.Freeze(Freeze{SessionID: no, By: "tui:x", At: time.Now()}, record); !errors.Is(err, ErrAnswer) || frozen(other, no) {
+				t.Errorf("%q is a session's id: %v", no, err)
+			}
+		}
+		if frozen(one, a) || frozen(other, a) {
 			t.Fatal("frozen before anybody froze it")
 		}
-		if err := one.Freeze(Freeze{SessionID: "a", By: "tui:x", At: time.Now(), Until: time.Now().Add(time.Hour)}, record); err != nil {
+		if err := one.Freeze(Freeze{SessionID: a, By: "tui:x", At: time.Now(), Until: time.Now().Add(time.Hour)}, record); err != nil {
 			t.Fatal(err)
 		}
-		if !frozen(other, "a") || frozen(other, "b") {
+		if !frozen(other, a) || frozen(other, "b") {
 			t.Error("the other process does not see the freeze of one session")
 		}
 		if err := other.Freeze(Freeze{By: "tui:x", At: time.Now()}, record); err != nil {

@@ -145,6 +145,14 @@ func (b *grantBook) read() ([]permissions.Grant, int) {
 // "always" for one host would hold for the others.
 func (s *Session) KeepNoGrants() { s.ungranted.Store(true) }
 
+func newSessionID() string { return "s-" + rand.Text()[:12] }
+
+// isSessionID reports whether a text has the form of what newSessionID makes.
+func isSessionID(text string) bool {
+	random, ok := strings.CutPrefix(text, "s-")
+	return ok && len(random) == 12 && strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
+}
+
 // OpenSession begins a session under an agent profile; "" is DefaultAgent. CancelCalls is called when an
 // approver cancels what the session runs; it may be nil. The caller MUST Close the session.
 func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
@@ -153,7 +161,7 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 		return nil, fmt.Errorf("unknown agent %q: callgate knows %s", agent, strings.Join(slices.Sorted(maps.Keys(g.agents)), ", "))
 	}
 	s := &Session{
-		gate: g, id: "s-" + rand.Text()[:12], agent: agent, startedAt: time.Now().UTC(),
+		gate: g, id: newSessionID(), agent: agent, startedAt: time.Now().UTC(),
 		closed: make(chan struct{}),
 	}
 	s.part, _ = s.users.join(cancelCalls, s.end)

@@ -58,7 +58,7 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 			if err != nil {
 				return err
 			}
-			checker.Explain = explain
+			checker.Explain, checker.Judge.Freezer = explain, app.OpenFreezer(c.DataDir)
 			if session != "" {
 				if err := rememberFile(checker, session); err != nil {
 					return err
@@ -73,9 +73,7 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 					return explainConnected(err, c, args[0])
 				}
 			}
-			if err := approve.TellFrozen(cmd.ErrOrStderr(), c.DataDir); err != nil {
-				return err
-			}
+			approve.TellFrozen(cmd.ErrOrStderr(), c.DataDir)
 			answer := checker.Check(request)
 			if answer.Error != "" {
 				return explainConnected(errors.New(answer.Error), c, args[0])

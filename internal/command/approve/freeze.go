@@ -58,7 +58,7 @@ A freeze holds from the next call of every process, also after a restart, until 
 			}); err != nil {
 				return err
 			}
-			if session != "" && !sessionOpen(cmd.Context(), dir, session) {
+			if session != "" && !sessionKnown(cmd.Context(), dir, session) {
 				fmt.Fprintln(cmd.ErrOrStderr(), "No open session has this id: look for it on the page, or in callgate audit --json.")
 			}
 			return printFrozen(out, app.OpenFreezer(dir), "")
@@ -94,18 +94,30 @@ func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.Fre
 	return here(app.DirFreezer{DataDir: dataDir}, audit.Author{By: "cli:" + person})
 }
 
-// sessionOpen reports whether the running callgate has a session, or true if none runs.
-func sessionOpen(ctx context.Context, dataDir, id string) bool {
+// sessionKnown reports whether the running callgate has a session open; or, if none can be asked, whether one began
+// that is on record.
+func sessionKnown(ctx context.Context, dataDir, id string) bool {
 	var open struct {
 		Sessions []gate.SessionInfo `json:"sessions"`
 	}
 	err := companionclient.Target{DataDir: dataDir, Credential: credentials.View}.Ask(ctx, http.MethodGet, "/api/sessions", nil, &open)
-	return err != nil || slices.ContainsFunc(open.Sessions, func(s gate.SessionInfo) bool { return s.ID == id })
+	if err == nil {
+		return slices.ContainsFunc(open.Sessions, func(s gate.SessionInfo) bool { return s.ID == id })
+	}
+	for r, err := range audit.Read(audit.Dir(dataDir), audit.Filter{SessionID: id}) {
+		if err == nil && r.By == "" { // the freeze itself is of somebody
+			return true
+		}
+	}
+	return false
 }
 
-// TellFrozen says which freezes the gate refuses calls for, whatever the rules say of them; nothing if there are none.
-func TellFrozen(w io.Writer, dataDir string) error {
-	return printFrozen(w, app.OpenFreezer(dataDir), "")
+// TellFrozen says which freezes the gate refuses calls for, whatever the rules say of them, or that nobody can read it;
+// nothing if there are none.
+func TellFrozen(w io.Writer, dataDir string) {
+	if err := printFrozen(w, app.OpenFreezer(dataDir), ""); err != nil {
+		fmt.Fprintln(w, err)
+	}
 }
 
 // printFrozen says what is frozen now; none is the text for nothing.
