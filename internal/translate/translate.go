@@ -140,12 +140,14 @@ func (e *Export) Write(to string) (text []byte, ok bool, err error) {
 			kept = append(kept, *r)
 			continue
 		}
-		left = append(left, Left{r.String(), fmt.Sprintf("%s overlaps it and does not translate", &e.Rules[lost])})
+		if !slices.ContainsFunc(left, func(l Left) bool { return l.What == r.String() }) {
+			left = append(left, Left{r.String(), fmt.Sprintf("%s overlaps it and does not translate", &e.Rules[lost])})
+		}
 	}
 	if len(kept) == len(e.Rules) {
 		return text, true, nil
 	}
-	e.Rules, e.lost = kept, nil
+	e.Rules, e.lost, e.Left = kept, nil, nil
 	text, err = write(e)
 	e.Left = left
 	return text, true, err
@@ -238,7 +240,9 @@ type Export struct {
 }
 
 func (e *Export) leave(r *permissions.Rule, why string, args ...any) {
-	e.Left = append(e.Left, Left{r.String(), fmt.Sprintf(why, args...)})
+	if l := (Left{r.String(), fmt.Sprintf(why, args...)}); !slices.Contains(e.Left, l) { // one for several kinds
+		e.Left = append(e.Left, l)
+	}
 	if r.Action != permissions.Allow {
 		e.lost = append(e.lost, r)
 	}

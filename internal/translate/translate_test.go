@@ -265,6 +265,39 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// TestExportListsOnce holds that what does not translate is listed, and once.
+func TestExportListsOnce(t *testing.T) {
+	file, err := permissions.ParseFile("p", []byte(`{
+  "{read_file,glob,grep}": {"/usr/{lib,include}/**": "allow", "/opt/*": "allow"},
+  "shell_exec": {"make *": "allow", "rm [a-z]": "deny", "make [a-z]": "deny", "ls [a-z]": "allow"}
+}`), "/home/u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := permissions.NewPolicy(nil, file.Rules, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range To() {
+		e := &Export{Rules: policy.File, Home: "/home/u"}
+		if _, _, err := e.Write(to); err != nil {
+			t.Fatal(err)
+		}
+		seen := map[Left]bool{}
+		for _, l := range e.Left {
+			if seen[l] {
+				t.Errorf("%s lists twice: %+v", to, l)
+			}
+			seen[l] = true
+		}
+		if !slices.ContainsFunc(e.Left, func(l Left) bool {
+			return strings.HasPrefix(l.What, `shell_exec "make *"`) && strings.Contains(l.Why, "overlaps it")
+		}) {
+			t.Errorf("%s does not list the allow that it leaves out: %+v", to, e.Left)
+		}
+	}
+}
+
 // What is exported and read again allows nothing that it did not allow before.
 func TestThereAndBack(t *testing.T) {
 	file, err := permissions.ParseFile("p", []byte(exportedFile), "/home/u")
