@@ -71,6 +71,9 @@ func (im *Import) claude(rule string, action permissions.Action) {
 		return
 	}
 	m := claudeRule.FindStringSubmatch(rule)
+	if m == nil && action != permissions.Allow {
+		im.Lost++
+	}
 	if m == nil || claudeTools[m[1]] == nil {
 		im.leave(rule, "callgate has no such tool")
 		return
@@ -79,10 +82,12 @@ func (im *Import) claude(rule string, action permissions.Action) {
 		patterns, why := claudePatterns(kind, m[2], action)
 		if why != "" {
 			im.leave(rule, "%s", why)
+			if action == permissions.Allow || strings.HasPrefix(m[2], "!") { // a negation weakens other rules
+				return
+			}
+			im.Lost++
 			for _, kind := range claudeTools[m[1]] {
-				if action != permissions.Allow && !strings.HasPrefix(m[2], "!") { // a negation weakens other rules
-					im.withdraw(kind, "*", rule)
-				}
+				im.withdraw(kind, "*", rule)
 			}
 			return
 		}
@@ -103,8 +108,12 @@ func (im *Import) claudeServer(name, rule string, action permissions.Action) {
 		return
 	}
 	im.leave(rule, "no server has that name")
+	if action == permissions.Allow {
+		return
+	}
+	im.Lost++
 	for _, r := range slices.Clone(im.Rules) {
-		if action != permissions.Allow && !slices.Contains(kinds, r.Tool) {
+		if !slices.Contains(kinds, r.Tool) {
 			im.withdraw(r.Tool, "*", rule)
 		}
 	}

@@ -26,6 +26,7 @@ func importCodex(text []byte) (*Import, error) {
 			if c.name != "prefix_rule" {
 				if strictness == permissions.Allow {
 					im.leave(c.name, "callgate reads only prefix_rule")
+					im.Lost++ // nobody can tell what it forbids
 				}
 				continue
 			}

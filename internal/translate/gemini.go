@@ -99,6 +99,7 @@ func (im *Import) loseGemini(r *geminiRule, names []string, action permissions.A
 	if action == permissions.Allow {
 		return
 	}
+	im.Lost++
 	if r.McpName != "" {
 		im.withdraw(sanitized(r.McpName)+"_*", "*", from)
 		return

@@ -52,6 +52,7 @@ func importOpencode(text []byte) (*Import, error) {
 			}
 		default:
 			im.leave(name, "it is not an action")
+			im.Lost++
 		}
 	}
 	return im, nil
@@ -61,11 +62,13 @@ func (im *Import) opencode(name, pattern string, value hujson.Literal) {
 	from := fmt.Sprintf("%s %q", name, pattern)
 	if value.Kind() != '"' {
 		im.leave(from, "it is not an action")
+		im.Lost++
 		return
 	}
 	action, err := permissions.ParseAction(value.String())
 	if err != nil || action == permissions.Confirm {
 		im.leave(from, "the action is not allow, ask or deny")
+		im.Lost++
 		return
 	}
 	if slices.Contains(opencodeOnly, name) {

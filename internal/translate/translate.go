@@ -46,6 +46,7 @@ func Print(w io.Writer, left []Left) error {
 type Import struct {
 	Rules []Rule
 	Left  []Left
+	Lost  int // how many rules in Left ask or deny, so that calls may run that the other program stops
 }
 
 // Rule is one rule to write.
@@ -65,6 +66,7 @@ func (im *Import) leave(what, why string, args ...any) {
 func (im *Import) lose(tool, pattern string, action permissions.Action, from, why string, args ...any) {
 	im.leave(from, why, args...)
 	if action != permissions.Allow {
+		im.Lost++
 		im.withdraw(tool, pattern, from)
 	}
 }

@@ -10,10 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/internal/config"
-	"callgate/internal/output"
 	"callgate/internal/translate"
 	"callgate/permissions"
-	"callgate/permissions/store"
 )
 
 func newRulesImportCommand(s *config.Settings) *cobra.Command {
@@ -26,7 +24,9 @@ func newRulesImportCommand(s *config.Settings) *cobra.Command {
 		Long: `Import translates a settings.json of Claude Code, a .rules file of Codex, an opencode.json or a policy of Gemini CLI into
 rules of callgate, and prints them. FILE is - for standard input. Standard error lists what does not translate.
 
---apply adds the rules to the end of the worker's file, where they win, and keeps a backup. Without it, nothing changes.`,
+--apply adds the rules to the end of the worker's file, where they win, and keeps a backup. A deny takes the place of a
+rule with the same pattern. The exit code is 1 if a rule that asks or denies does not hold. Without --apply, nothing
+changes.`,
 		Example: `  callgate rules import --from claude ~/.claude/settings.json
   callgate rules import --from codex ~/.codex/rules/default.rules --apply`,
 		Args: config.ArgsBetween(1, 1),
@@ -73,41 +73,4 @@ func readOrStdin(in io.Reader, name string) ([]byte, error) {
 		return io.ReadAll(in)
 	}
 	return os.ReadFile(name)
-}
-
-func applyImport(cmd *cobra.Command, s *config.Settings, im *translate.Import, from string) error {
-	_, book, err := Open(s, cmd.OutOrStdout())
-	if err != nil {
-		return err
-	}
-	im.Rules = im.Ordered()
-	var refused []translate.Left
-	var lost []int // of the rules: what is not an allow and is refused
-	add := func(rules *store.Store) error {
-		refused, lost = nil, nil
-		for i, r := range im.Rules {
-			if _, err := rules.AddRule(r.Tool, r.Pattern, r.Action, r.Before); err != nil {
-				refused = append(refused, translate.Left{What: r.From, Why: err.Error()})
-				if r.Action != permissions.Allow {
-					lost = append(lost, i)
-				}
-			}
-		}
-		return nil
-	}
-	base, text, err := book.Changed(add)
-	if err == nil && len(lost) > 0 { // a rule that is in the file stays where it is, before what is added
-		known := len(im.Left)
-		im.WithdrawFor(lost, "is in the file already, before it")
-		base, text, err = book.Changed(add)
-		refused = append(refused, im.Left[known:]...)
-	}
-	if err != nil {
-		return err
-	}
-	if err := translate.Print(cmd.ErrOrStderr(), refused); err != nil || string(base) == string(text) {
-		return err
-	}
-	output.Diff(cmd.OutOrStdout(), base, text)
-	return book.Install(base, text, im.Summary(from))
 }
