@@ -126,7 +126,7 @@ func (w *When) compile() (*condition, error) {
 	return c, nil
 }
 
-// check refuses conditions that always or never hold, and those that look back without end.
+// check refuses conditions that always or never hold, and those that look back too far.
 func (w *When) check() error {
 	switch {
 	case w.Within < 0 || w.Within > maxWithin:
@@ -145,8 +145,6 @@ func (w *When) checkCount() error {
 	switch {
 	case w.Count == Past{} && (w.AtLeast != 0 || w.Below != 0):
 		return fmt.Errorf(`"atLeast" and "below" are members of "count"`)
-	case w.Count != Past{} && w.Within == 0:
-		return fmt.Errorf(`"count" of a condition needs "within", such as "10m"`)
 	case w.Count != Past{} && w.AtLeast == 0 && w.Below == 0:
 		return fmt.Errorf(`"count" needs "below" or "atLeast", which are 1 or more`)
 	case w.AtLeast < 0 || w.Below < 0 || max(w.AtLeast, w.Below) > maxCount:
