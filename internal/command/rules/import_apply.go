@@ -8,11 +8,11 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
+	"callgate/gate/tools"
 	"callgate/internal/config"
 	"callgate/internal/output"
 	"callgate/internal/rulebook"
 	"callgate/internal/translate"
-	"callgate/internal/visible"
 	"callgate/permissions"
 	"callgate/permissions/store"
 )
@@ -103,7 +103,7 @@ func sayUnheld(cmd *cobra.Command, im *translate.Import, text []byte) error {
 		return err
 	}
 	for _, l := range unheld {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s does not hold: %s\n", visible.Text(l.What), visible.Text(l.Why))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s does not hold: %s\n", tools.Visible(l.What), tools.Visible(l.Why))
 	}
 	if len(unheld)+im.Lost > 0 {
 		return errors.New("the rules are not as strict as those imported: write what is named above with callgate rules edit")
