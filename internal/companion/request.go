@@ -36,6 +36,8 @@ func checkAnswer(f *wire.ToolApprove) *wire.Refusal {
 	switch {
 	case always && f.Decision != "always":
 		return wire.Refuse(wire.CodeBadMessage, "grants, scope and expiresIn go with decision always")
+	case f.Grants != nil && len(f.Grants) == 0 && f.Decision == "always":
+		return wire.Refuse(wire.CodeBadMessage, "grants is empty: name an offer by its tool and pattern, or leave grants out for the default of each subject")
 	case f.Feedback != "" && f.Decision != "reject":
 		return wire.Refuse(wire.CodeBadMessage, "feedback goes with decision reject")
 	case len(f.Arguments) > 0 && f.Decision != "approve":

@@ -20,6 +20,7 @@ func FuzzToolApprove(f *testing.F) {
 		`{"sessionId":"s1","toolCallId":"c","argsDigest":"d","decision":"approve","arguments":{"a":1.0e2}}`,
 		`{"sessionId":"s1","toolCallId":"c","argsDigest":"d","decision":"reject","feedback":"x","Decision":"approve"}`,
 		`{"sessionId":"s1","toolCallId":"c","argsDigest":"d","decision":"always","expiresIn":1e400}`,
+		`{"sessionId":"s1","toolCallId":"c","argsDigest":"d","decision":"always","grants":[]}`,
 		`[`, `null`, `{"decision":{}}`,
 	} {
 		f.Add([]byte(seed))
@@ -42,6 +43,7 @@ func FuzzToolApprove(f *testing.F) {
 			a.Decision != "approve" && a.Decision != "reject" && !always,
 			!always && (len(a.Grants) > 0 || a.Scope != "" || a.ExpiresIn != 0),
 			always && a.Scope != "session" && a.Scope != "worker",
+			always && frame.Grants != nil && len(a.Grants) == 0,
 			a.ExpiresIn < 0 || a.ExpiresIn > maxExpiry*time.Second,
 			a.Decision != "reject" && a.Feedback != "",
 			len(a.Arguments) > 0 && (a.Decision != "approve" || a.Arguments[0] != '{' || !json.Valid(a.Arguments)):

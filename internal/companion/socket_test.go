@@ -325,6 +325,7 @@ func TestAnswers(t *testing.T) {
 		{"feedback with approve", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"approve","feedback":"no!"}`, wire.CodeBadMessage, "reject"},
 		{"arguments with always", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","arguments":{}}`, wire.CodeBadMessage, "approve"},
 		{"arguments that are no object", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"approve","arguments":[1]}`, wire.CodeBadMessage, "object"},
+		{"always of nothing", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","grants":[]}`, wire.CodeBadMessage, "grants is empty"},
 		{"scope of its own", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","scope":"world"}`, wire.CodeBadMessage, "scope"},
 		{"negative expiry", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","expiresIn":-1}`, wire.CodeBadMessage, "expiresIn"},
 		{"endless expiry", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","expiresIn":9223372036854775807}`, wire.CodeBadMessage, "expiresIn"},

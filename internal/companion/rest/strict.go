@@ -27,14 +27,38 @@ func DecodeBody(data []byte, into any) *wire.Refusal {
 	if !errors.Is(err, json.ErrUnknownName) {
 		return Decode(data, into) // in the same words
 	}
-	at := ""
+	var at []string
 	if shape, ok := errors.AsType[*json.SemanticError](err); ok {
-		at = strings.ReplaceAll(strings.TrimPrefix(string(shape.JSONPointer), "/"), "/", ".")
+		at = slices.Collect(shape.JSONPointer.Tokens())
 	}
-	if strings.Contains(at, ".") {
-		return wire.Refuse(wire.CodeBadMessage, "unknown member %q", at)
+	return unknown("member", at, membersOf(within(reflect.TypeOf(into), at)))
+}
+
+// within returns the type of the value that holds the member at a path, or nil.
+func within(t reflect.Type, at []string) reflect.Type {
+	for len(at) > 1 && t != nil {
+		switch t.Kind() {
+		case reflect.Pointer:
+			t = t.Elem()
+		case reflect.Slice, reflect.Array, reflect.Map:
+			t, at = t.Elem(), at[1:]
+		case reflect.Struct:
+			t, at = member(t, at[0]), at[1:]
+		default:
+			return nil
+		}
 	}
-	return unknown("member", at, membersOf(reflect.TypeOf(into)))
+	return t
+}
+
+// member returns the type of a struct's member, or nil.
+func member(t reflect.Type, name string) reflect.Type {
+	for f := range t.Fields() {
+		if written, _, _ := strings.Cut(f.Tag.Get("json"), ","); written == name {
+			return f.Type
+		}
+	}
+	return nil
 }
 
 // CheckQuery refuses the first parameter of a query that is not one of names.
@@ -46,7 +70,7 @@ func CheckQuery(query url.Values, names []string) *wire.Refusal {
 	slices.Sort(given)
 	for _, name := range given {
 		if !slices.Contains(names, name) {
-			return unknown("query parameter", name, names)
+			return unknown("query parameter", []string{name}, names)
 		}
 	}
 	return nil
@@ -60,10 +84,14 @@ func CheckWord(name, value string, words []string) *wire.Refusal {
 	return wire.Refuse(wire.CodeBadMessage, "%s must be one of %s, not %q", name, strings.Join(words, ", "), value)
 }
 
-// unknown names what is unknown, what may be meant, and what is known.
-func unknown(what, name string, names []string) *wire.Refusal {
+// unknown names what is unknown, by its path, what may be meant, and what is known there.
+func unknown(what string, at, names []string) *wire.Refusal {
+	name := strings.Join(at, ".")
+	if len(at) == 0 || len(names) == 0 {
+		return wire.Refuse(wire.CodeBadMessage, "unknown %s %q", what, name)
+	}
 	meant := ""
-	if near := spelling.Nearest(name, names); near != "" {
+	if near := spelling.Nearest(at[len(at)-1], names); near != "" {
 		meant = "did you mean \"" + near + "\"? "
 	}
 	return wire.Refuse(wire.CodeBadMessage, "unknown %s %q: %sknown are %s", what, name, meant, strings.Join(names, ", "))
@@ -71,10 +99,10 @@ func unknown(what, name string, names []string) *wire.Refusal {
 
 // membersOf are the names of the members that a value of the type is read from, but for those of every frame.
 func membersOf(t reflect.Type) (names []string) {
-	for t.Kind() == reflect.Pointer {
+	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct {
+	if t == nil || t.Kind() != reflect.Struct {
 		return nil
 	}
 	for f := range t.Fields() {
