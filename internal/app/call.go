@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/config"
+	"callgate/internal/rulebook"
 	"callgate/internal/spelling"
 	"callgate/proxy"
 )
@@ -23,16 +25,16 @@ import (
 // errInterrupted is what a person who ends callgate is told of the call.
 var errInterrupted = errors.New("interrupted before the call ended: the audit trail says what became of it (callgate audit)")
 
-// Call is a host that makes one call and leaves.
-func Call(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value) (*mcp.CallToolResult, error) {
-	result, err := callOnce(ctx, c, servers, tool, arguments)
+// Call is a host that makes one call and leaves. Without arguments, the text is the main one of the tool.
+func Call(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value, text string) (*mcp.CallToolResult, error) {
+	result, err := callOnce(ctx, c, servers, tool, arguments, text)
 	if err != nil && ctx.Err() != nil {
 		return nil, errInterrupted
 	}
 	return result, err
 }
 
-func callOnce(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value) (*mcp.CallToolResult, error) {
+func callOnce(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value, text string) (*mcp.CallToolResult, error) {
 	sidecar, err := Start(c, servers)
 	if err != nil {
 		return nil, err
@@ -55,6 +57,11 @@ func callOnce(ctx context.Context, c *config.Config, servers []proxy.Server, too
 	if _, err := host.Initialize(ctx, hello); err != nil {
 		return nil, err
 	}
+	if arguments == nil {
+		if arguments, err = mainArgument(ctx, sidecar.Proxy, host, tool, text); err != nil {
+			return nil, err
+		}
+	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	go sayWaiting(ctx, sidecar.Gate, c.Program())
@@ -65,6 +72,22 @@ func callOnce(ctx context.Context, c *config.Config, servers []proxy.Server, too
 		err = meantTool(ctx, host, tool, err)
 	}
 	return result, err
+}
+
+// mainArgument are the arguments of a call whose main one is a text, as the tool names it.
+func mainArgument(ctx context.Context, p *proxy.Proxy, host *mcpclient.Client, tool, text string) (jsontext.Value, error) {
+	if _, err := host.ListTools(ctx, mcp.ListToolsRequest{}); err != nil { // it waits for the servers
+		return nil, err
+	}
+	_, offered, err := p.Standings("")
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(offered, func(s proxy.Standing) bool { return s.Tool.Qualified == tool })
+	if i < 0 {
+		return nil, meantTool(ctx, host, tool, fmt.Errorf("unknown tool: %s", tool))
+	}
+	return rulebook.Arguments(tool, offered[i].Tool, text)
 }
 
 // meantTool adds to an error which tool may be meant.

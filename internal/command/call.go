@@ -16,7 +16,7 @@ import (
 	"callgate/internal/app"
 	"callgate/internal/command/exit"
 	"callgate/internal/config"
-	"callgate/internal/jsonx"
+	"callgate/internal/rulebook"
 )
 
 // Exit codes of call beside 0 and 1.
@@ -31,16 +31,16 @@ func newCallCommand(s *config.Settings) *cobra.Command {
 		Use:   "call TOOL [ARGUMENTS|-]",
 		Short: "Call one tool through the gate, from a shell",
 		Long: `Call starts the configured servers, sends one call through the gate, and prints what the tool returns. ARGUMENTS is a
-JSON object; with - it is read from standard input. If the rules ask, the call waits until you answer, on the page or in
-another terminal.
+JSON object, or the main argument as text: a command, a path; with - a JSON object is read from standard input. If the
+rules ask, the call waits until you answer, on the page or in another terminal.
 
 The exit code is 0 when the tool ran, 3 when it reported an error, 4 when the gate refused the call, and 1 when the call
 could not be made.`,
-		Example: `  callgate call files_read_text_file '{"path":"README.md"}'
+		Example: `  callgate call files_read_text_file README.md
   jq -n '{title: "Broken link"}' | callgate call github_create_issue - --json`,
 		Args: config.ArgsBetween(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			arguments, err := callArguments(args[1:], cmd.InOrStdin())
+			arguments, text, err := callArguments(args[1:], cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ could not be made.`,
 			if err != nil {
 				return err
 			}
-			result, err := app.Call(cmd.Context(), c, servers, args[0], arguments)
+			result, err := app.Call(cmd.Context(), c, servers, args[0], arguments, text)
 			if err != nil {
 				return err
 			}
@@ -67,25 +67,26 @@ could not be made.`,
 	return cmd
 }
 
-// callArguments reads the arguments object of a call: the given text, standard input for "-", {} for none.
-func callArguments(given []string, stdin io.Reader) (jsontext.Value, error) {
-	text := []byte("{}")
-	switch {
-	case len(given) > 0 && given[0] == "-":
-		var err error
-		if text, err = io.ReadAll(stdin); err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
+// callArguments reads what a call is made with: an object, which standard input has for "-", {} for none; or a text, for
+// which the object is nil.
+func callArguments(given []string, stdin io.Reader) (object jsontext.Value, text string, err error) {
+	if len(given) == 0 {
+		return jsontext.Value("{}"), "", nil
+	}
+	text = given[0]
+	fromStdin := text == "-"
+	if fromStdin {
+		read, err := io.ReadAll(stdin)
+		if err != nil {
+			return nil, "", fmt.Errorf("standard input: %w", err)
 		}
-	case len(given) > 0:
-		text = []byte(given[0])
+		text = string(read)
 	}
-	if err := jsonx.Check(text); err != nil {
-		return nil, fmt.Errorf("the arguments: %w", err)
+	object, is, err := rulebook.Object(text)
+	if err == nil && !is && fromStdin {
+		err = errors.New(`standard input has no JSON object: write {"path":"README.md"}`)
 	}
-	if value := jsontext.Value(text); value.Kind() != '{' {
-		return nil, errors.New(`the arguments are not a JSON object: write '{"path":"README.md"}'`)
-	}
-	return text, nil
+	return object, text, err
 }
 
 // printResult prints the text of a result, or all of it as JSON, and says how the call ended.

@@ -29,8 +29,8 @@ JSON object, or the main argument as text: a command, a path.
 
 With --stdin it reads one JSON object a line,
   {"id"?, "tool", "arguments", "permissions"?, "autonomy"?, "mode"?, "cwd"?, "given"?}
-and answers each with one line. "permissions" replaces the worker's rules file for that line. "given" sets what the
-conditions of rules look at: {"host", "agent", "branch", "person", "at", "ran": [{"tool", "arguments", "ago", "failed"}]}.
+and answers each with one line. "arguments" may be a text, too. "permissions" replaces the worker's rules file for that
+line. "given" sets what the conditions of rules look at: {"host", "agent", "branch", "person", "at", "ran": [{"tool", "arguments", "ago", "failed"}]}.
 
 With --session it judges the call after the history in FILE, which has one JSON object a line: {"prompt": "…"} for what the
 user said, {"tool", "arguments", "result"} for an earlier call. The reason names the result that a word came from.

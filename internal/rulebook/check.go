@@ -21,7 +21,6 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/lazyregexp"
 	"callgate/internal/spelling"
 	"callgate/permissions"
 	"callgate/permissions/store"
@@ -83,6 +82,10 @@ func (ch *Checker) line(line []byte) Answer {
 	var request Request
 	if err := json.Unmarshal(line, &request, json.RejectUnknownMembers(true)); err != nil {
 		return refused(request, jsonx.Explain(err))
+	}
+	var err error
+	if request.Arguments, err = ch.written(request.Tool, request.Arguments); err != nil {
+		return refused(request, err)
 	}
 	return ch.Check(request)
 }
@@ -263,7 +266,7 @@ func (ch *Checker) call(request Request) (gate.Call, error) {
 			return call, fmt.Errorf("arguments: %w", err)
 		}
 		if request.Arguments.Kind() != '{' {
-			return call, errors.New("arguments: not a JSON object")
+			return call, errors.New("arguments: neither a JSON object nor a text")
 		}
 		call.Arguments = request.Arguments
 	}
@@ -336,31 +339,14 @@ func notListed(name string, names []string) error {
 	return fmt.Errorf("unknown tool: %s; callgate tools lists them", name)
 }
 
-// Arguments reads what stands for a call's arguments on a command line: a JSON object, or the main argument as text. A
-// text that begins like an object and is none is refused, unless it is a command: a shell's may begin with a brace.
+// Arguments reads what stands for a call's arguments on a command line: a JSON object, or the main argument as text.
 func (ch *Checker) Arguments(tool, text string) (jsontext.Value, error) {
 	if err := ch.offered(tool); err != nil {
 		return nil, err
 	}
 	t, _ := ch.Tool(tool)
-	if jsontext.Value(text).Kind() == '{' && (t == nil || t.Kind != tools.KindShell || member.MatchString(text)) {
-		if err := jsonx.Check([]byte(text)); err != nil {
-			return nil, fmt.Errorf("the arguments: %w", err)
-		}
-		return jsontext.Value(text), nil
-	}
-	if t == nil {
-		return nil, nil // check says that there is no such tool
-	}
-	name := tools.PrimaryArgument(t)
-	if name == "" {
-		return nil, fmt.Errorf("%s has no main argument: give a JSON object", tool)
-	}
-	return json.Marshal(map[string]string{name: text})
+	return Arguments(tool, t, text)
 }
-
-// member is how a JSON object begins, whole or cut off, and no group of commands: "{ ls; }", "{ \"my program\" x; }".
-var member = lazyregexp.New(`^\s*\{\s*("[^"]*("\s*(:|$)|$)|\}|$)`)
 
 // Judged judges a call by the worker's file, or by the policy when there is one, with the code of the live gate.
 func (ch *Checker) Judged(request Request, policy *permissions.Policy) (gate.Call, gate.Verdict, error) {
