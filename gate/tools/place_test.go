@@ -83,6 +83,8 @@ func TestProtectedPlaces(t *testing.T) {
 		"/home/u/.kube/config":                          "credential-file",
 		"/home/u/.aws/credentials":                      "credential-file",
 		"/home/u/.netrc":                                "credential-file",
+		"/ws/.env":                                      "", // projects have their own, and the shipped rules deny them
+		"/ws/testdata/id_rsa":                           "",
 		"/ws/node_modules/.bin/tsc":                     "program-folder",
 		"/ws/node_modules/x/index.js":                   "",
 		"/home/u/.nvm/versions/node/v22/bin/node":       "program-folder",
