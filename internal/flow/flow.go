@@ -42,6 +42,7 @@ type Source struct {
 	Server string
 	At     time.Time
 	Label  Label
+	Guess  bool // its tool has no labels: it may be anything
 }
 
 // Bounds of one Memory: 4.5 MiB of hashes at most.

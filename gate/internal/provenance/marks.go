@@ -58,7 +58,7 @@ func (j *Asker) Marks(v Judged, call *facts.Call) []tools.Mark {
 		return q.marks
 	}
 	if sawPrivate && len(q.marks) == 0 {
-		q.mark(markFlowUnnamed, unnamed, untrusted, "The session has read private data (%s) and untrusted text (%s), and this leaves %s.", described(private), described(untrusted), toward(unnamed))
+		q.mark(markFlowUnnamed, unnamed, untrusted, "The session has read %s and untrusted text (%s), and this leaves %s.", privately(private), described(untrusted), toward(unnamed))
 	}
 	return q.marks
 }
@@ -195,6 +195,14 @@ func toward(to string) string {
 // described names a result for people.
 func described(s flow.Source) string {
 	return fmt.Sprintf("the result of %s at %s", tools.Visible(s.Tool), s.At.Format("15:04:05"))
+}
+
+// privately names a private result for people, who may know better if nobody labelled its tool.
+func privately(s flow.Source) string {
+	if s.Guess {
+		return fmt.Sprintf("what may be private (%s, a tool without labels)", described(s))
+	}
+	return fmt.Sprintf("private data (%s)", described(s))
 }
 
 // shown quotes a text for people.

@@ -29,7 +29,7 @@ func OriginOf(call *facts.Call, a *tools.Analysis) (o origin) {
 		o.fields = t.Labels.Fields
 	case t.Kind == tools.KindProcessInput, t.Kind == tools.KindShell, t.Kind == tools.KindConnect, tools.OpensSandbox(t.Kind):
 	default:
-		o.label = flow.Private | flow.Untrusted
+		o.label, o.guess = flow.Private|flow.Untrusted, true
 	}
 	return o
 }

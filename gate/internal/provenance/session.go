@@ -48,6 +48,7 @@ type origin struct {
 	label  flow.Label
 	own    flow.Speaker
 	fields map[string][]string // as in tools.Labels
+	guess  bool                // nobody labelled the tool
 }
 
 // Before notes what a call is about to give, and what it makes.
@@ -182,7 +183,7 @@ func (p *Session) Saw(id string, call *facts.Call, o origin, result []byte) {
 		h := origin{}
 		h.ofLabels(hints)
 		o.label |= h.label
-		o.fields = nil
+		o.fields, o.guess = nil, false
 		if h.label != flow.Private {
 			o.own = 0
 		}
@@ -193,7 +194,7 @@ func (p *Session) Saw(id string, call *facts.Call, o origin, result []byte) {
 			o.label |= flow.Orders
 			o.fields = nil // who gives orders may have written any field
 		}
-		s := flow.Source{Call: id, Tool: call.Tool.Qualified, Server: call.Tool.Server, At: time.Now(), Label: o.label}
+		s := flow.Source{Call: id, Tool: call.Tool.Qualified, Server: call.Tool.Server, At: time.Now(), Label: o.label, Guess: o.guess}
 		if len(o.fields) == 0 {
 			p.Memory.Saw(s, jsonx.SharedStrings(result))
 			break
