@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"callgate/gate/tools"
@@ -120,7 +121,7 @@ func (a Action) words() ([]string, error) {
 func (c *command) path() (string, error) {
 	path, err := exec.LookPath(c.program) // refuses what it finds in the current folder
 	if err != nil {
-		return "", fmt.Errorf("the program cannot be started: %w", err)
+		return "", fmt.Errorf("%s cannot be started: %w", c.program, spawn.Fault(err))
 	}
 	if ext := strings.ToLower(filepath.Ext(path)); runtime.GOOS == "windows" && c.dynamic && (ext == ".bat" || ext == ".cmd") {
 		return "", fmt.Errorf("%s is read by cmd.exe, which takes values for commands: read them from standard input", path)
@@ -149,20 +150,31 @@ func checkCode(words []string, env []envEntry) error {
 	}
 	script := shellparse.Parse(line.String(), shellparse.Options{})
 	for _, p := range script.Problems {
-		return fmt.Errorf("a placeholder stands where a shell or another program reads code, where it could become a command. %s Hand it over as a word behind the code (sh -c 'notify \"$1\"' sh {{toolName}}), in env, or read standard input", p.Text)
+		return fmt.Errorf("a placeholder stands where a shell or another program reads code, where it could become a command. %s Hand it over as a word behind the code (sh -c 'notify \"$1\"' sh {{toolName}}), in env, or read standard input", asWritten(p.Text, words))
 	}
 	for i := range script.Commands {
 		for _, effect := range script.Commands[i].Effects {
 			kind, _, _ := strings.Cut(effect.Text, " ")
+			shown := asWritten(effect.String(), words)
 			switch kind {
 			case "code", "starts", "terminal":
-				return fmt.Errorf("a placeholder stands among the words of a program that takes words for code (%s): read standard input there instead", effect)
+				return fmt.Errorf("a placeholder stands among the words of a program that takes words for code (%s): read standard input there instead", shown)
 			case "env":
-				return fmt.Errorf("a placeholder stands in a variable that makes programs run something (%s): use another name", effect)
+				return fmt.Errorf("a placeholder stands in a variable that makes programs run something (%s): use another name", shown)
 			}
 		}
 	}
 	return nil
+}
+
+// asWritten is what the analysis says, with the words of the command as the user wrote them.
+func asWritten(text string, words []string) string {
+	for _, w := range words {
+		if placeholder.MatchString(w) {
+			text = strings.NewReplacer(strconv.Quote(quoteWord(w)), strconv.Quote(w), quoteWord(w), w).Replace(text)
+		}
+	}
+	return strings.ReplaceAll(text, "$event", "a placeholder")
 }
 
 // quoteWord spells a word of the command for the analysis: every placeholder is an unknown text.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/gate/tools"
+	"callgate/internal/jsonx"
 )
 
 const (
@@ -177,7 +178,7 @@ func (h *hook) read(stdout []byte, e *Event, o *Opinion) error {
 	}
 	var answer reply
 	if err := json.Unmarshal(stdout, &answer, json.RejectUnknownMembers(true)); err != nil {
-		return fmt.Errorf(`it wrote what is no answer (%w): write nothing, or {"decision": "deny" or "ask", "reason": "…"} and {"arguments": {…}}`, err)
+		return fmt.Errorf(`it wrote what is no answer (%w): write nothing, or {"decision": "deny" or "ask", "reason": "…"} and {"arguments": {…}}`, jsonx.Explain(err))
 	}
 	switch answer.Decision {
 	case "":

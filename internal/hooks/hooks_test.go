@@ -174,21 +174,21 @@ func TestConfigurations(t *testing.T) {
 		{command: "echo $(date)", want: "list of words"},
 		{command: "./notify.sh && echo done", want: "list of words"},
 		{command: `./notify.sh "two words"`, want: "list of words"},
-		{command: words("sh", "-c", "echo {{args}}"), want: "could become a command"},
+		{command: words("sh", "-c", "echo {{args}}"), want: `could become a command. The script that sh runs depends on "echo {{args}}".`},
 		{command: words("bash", "-lc", "{{args}}"), want: "could become a command"},
 		{command: words("sh", "{{args}}"), want: "could become a command"},
 		{command: words("env", "sh", "-c", "notify '{{error}}'"), want: "could become a command"},
 		{command: words("timeout", "5", "sh", "-c", "{{error}}"), want: "could become a command"},
 		{command: words("xargs", "{{args}}"), want: "could become a command"},
-		{command: words("perl", "-e", "print '{{args}}'"), want: "takes words for code"},
+		{command: words("perl", "-e", "print '{{args}}'"), want: "takes words for code (code print '{{args}}')"},
 		{command: words("awk", "{{args}}"), want: "takes words for code"},
 		{command: words("./notify.sh"), env: []string{"LD_PRELOAD={{args}}"}, want: "makes programs run something"},
 		{command: words("./notify.sh"), env: []string{"CALLGATE_X=1"}, want: "callgate's own"},
 		{command: words("./notify.sh"), env: []string{"novalue"}, want: "NAME=value"},
 		{command: words("{{toolName}}"), want: "cannot depend on the event"},
 		{command: words("./notify.sh", "{{tool}}"), want: "placeholder {{tool}} is not known: use {{toolName}}"},
-		{command: words("./missing.sh"), want: "cannot be started"},
-		{command: words("no-such-program-anywhere"), want: "cannot be started"},
+		{command: words("./missing.sh"), want: "/missing.sh cannot be started: no such file or directory"},
+		{command: words("no-such-program-anywhere"), want: "no-such-program-anywhere cannot be started: executable file not found in $PATH"},
 		{command: words("./notify.sh", 3), want: "put it in quotes"},
 		{command: words(), want: "command is missing"},
 		{command: "", want: "command is missing"},
@@ -204,6 +204,8 @@ func TestConfigurations(t *testing.T) {
 			t.Errorf("%q: %v", c.command, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%q: got %v, want %q", c.command, err, c.want)
+		case err != nil && (strings.Contains(err.Error(), "$event") || strings.Contains(err.Error(), "stat ")): // which the user did not write
+			t.Errorf("%q: %v", c.command, err)
 		}
 	}
 }

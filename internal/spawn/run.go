@@ -4,7 +4,9 @@ package spawn
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os/exec"
 	"time"
@@ -61,7 +63,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	cmd.WaitDelay = lingering
 	began := time.Now()
 	if err := tree.Start(cmd); err != nil {
-		return Result{}, err
+		return Result{}, fmt.Errorf("%s cannot be started: %w", c.Path, Fault(err))
 	}
 	select {
 	case <-tree.Ended():
@@ -81,6 +83,17 @@ func Run(ctx context.Context, c Command) (Result, error) {
 		return r, fmt.Errorf("it ended with %s", status.Text)
 	}
 	return r, nil
+}
+
+// Fault is why a program cannot be found or started, without what the system calls are named.
+func Fault(err error) error {
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
+		return file.Err
+	}
+	if program, ok := errors.AsType[*exec.Error](err); ok {
+		return program.Err
+	}
+	return err
 }
 
 // head keeps the beginning of a stream and reads the rest for nothing.

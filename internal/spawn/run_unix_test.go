@@ -152,3 +152,15 @@ func TestRunEndsWhatForks(t *testing.T) {
 		t.Errorf("something still starts itself anew: %s, then %s", before, after)
 	}
 }
+
+// Who reads why a program did not start learns which one and why, and no system call.
+func TestUnstartable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(path, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Run(t.Context(), Command{Path: path, Logger: slog.New(slog.DiscardHandler)})
+	if want := path + " cannot be started: no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
