@@ -27,6 +27,9 @@ type Freeze struct {
 	At        time.Time `json:"at"`
 }
 
+// ByFreeze is what decides about a call that a freeze stops.
+const ByFreeze = "freeze"
+
 // maxFreezeText bounds, in bytes, the reason that a person gives.
 const maxFreezeText = 1000
 
@@ -285,6 +288,9 @@ func (f Freeze) String() string {
 	return s + "."
 }
 
+// thenTell is what the model has to do about a freeze.
+const thenTell = " Tell the user, and do not try another way."
+
 // frozen says why a freeze stops the call; "" if it does not. Calls that only read, on this machine or in the server's
 // own data, always run.
 func (j *Judge) frozen(call Call, a *tools.Analysis) string {
@@ -294,9 +300,9 @@ func (j *Judge) frozen(call Call, a *tools.Analysis) string {
 	f, err := j.Freezer.Of(call.SessionID, j.Now)
 	switch {
 	case err != nil && !onlyReads(a):
-		return fmt.Sprintf("Whether calls are frozen cannot be read, so only reading goes through: %v.", err)
+		return fmt.Sprintf("Whether calls are frozen cannot be read, so only reading goes through: %v.", err) + thenTell
 	case f != nil && !onlyReads(a):
-		return "Frozen: " + tools.Visible(f.String()) + " Nothing that writes, sends or runs goes through; reading does. Tell the user, and do not try another way."
+		return "Frozen: " + tools.Visible(f.String()) + " Nothing that writes, sends or runs goes through; reading does." + thenTell
 	}
 	return ""
 }

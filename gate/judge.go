@@ -101,7 +101,7 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 		return v.deny(DecidedDenied, "hook:"+by, "hook", call.Before.Reason), true
 	}
 	if why := j.frozen(call, v.Analysis); why != "" {
-		return v.deny(DecidedDenied, "freeze", "", why), true
+		return v.deny(DecidedDenied, ByFreeze, "", why), true
 	}
 	if j.Off {
 		return v, false

@@ -145,7 +145,10 @@ func refusal(call gate.Call, v gate.Verdict) []byte {
 	case gate.DecidedCancelled, gate.DecidedLimited:
 		fmt.Fprintf(&b, "callgate: the call was not run. %s", v.Reason)
 	default:
-		fmt.Fprintf(&b, "callgate denied %s. %s Do not look for another way to do the same: tell the user what you need and why.", call.Tool.Qualified, v.Reason)
+		fmt.Fprintf(&b, "callgate denied %s. %s", call.Tool.Qualified, v.Reason)
+		if v.By != gate.ByFreeze { // whose reason says what to do
+			b.WriteString(" Do not look for another way to do the same: tell the user what you need and why.")
+		}
 	}
 	return raw.ErrorResult(b.String())
 }
