@@ -410,6 +410,9 @@ func TestRulesListShowsTheAgentLayer(t *testing.T) {
 	if err != nil || len(lines) < 3 || !strings.Contains(lines[1], "agent  *") || !strings.Contains(out, "permissions.jsonc:1  file") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	if _, err := rulesRun(t, dir, "list", "--agent", "../x"); err == nil || !strings.Contains(err.Error(), `unknown agent "../x": an agent's name has no slash`) {
+		t.Errorf("an agent by its path: %v", err)
+	}
 	if _, err := rulesRun(t, dir, "list", "--agent", "nobody"); err == nil || !strings.Contains(err.Error(), `unknown agent "nobody"`) {
 		t.Errorf("an unknown agent: %v", err)
 	}

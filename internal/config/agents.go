@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/adrg/xdg"
 
@@ -36,9 +37,17 @@ func (c *Config) Agents() ([]permissions.Agent, error) {
 		agents = append(agents, a.Tightened())
 	}
 	if c.Agent != "" && c.Agent != gate.DefaultAgent && !slices.ContainsFunc(agents, named(c.Agent)) {
-		return nil, fmt.Errorf("unknown agent %q: use explore, general, or add %s", c.Agent, filepath.Join(c.DataDir, "agents", c.Agent+".md"))
+		return nil, unknownAgent(c.Agent, c.DataDir)
 	}
 	return agents, nil
+}
+
+// unknownAgent says which agents there can be. A name is never a path: profiles are read from their folders only.
+func unknownAgent(name, dataDir string) error {
+	if filepath.Base(name) != name || strings.ContainsAny(name, `/\`) {
+		return fmt.Errorf("unknown agent %q: an agent's name has no slash: use explore, general, or a name in %s", name, filepath.Join(dataDir, "agents"))
+	}
+	return fmt.Errorf("unknown agent %q: use explore, general, or add %s", name, filepath.Join(dataDir, "agents", name+".md"))
 }
 
 func named(name string) func(permissions.Agent) bool {
