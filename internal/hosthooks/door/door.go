@@ -114,7 +114,9 @@ func Ask(ctx context.Context, o Order, body []byte) (r Reply, err error) {
 	if _, err := conn.Write(append(append([]byte(Vouch(token, "hook", own, theirs.Nonce)+"\n"), request...), '\n')); err != nil {
 		return r, err
 	}
-	if err := json.NewDecoder(in).Decode(&r); err != nil {
+	if err := json.NewDecoder(in).Decode(&r); ctx.Err() != nil {
+		return Reply{}, errors.New("the hook was ended before callgate answered")
+	} else if err != nil {
 		return r, fmt.Errorf("callgate ended before it answered: %w", err)
 	}
 	return r, nil
