@@ -37,26 +37,6 @@ func (x *Index) Add(ctx context.Context, docs ...Document) error {
 	return x.change(ctx, func(w *writer) error { return w.addDocuments(ctx, sources) })
 }
 
-// replace adds a document and removes the others that old reports, as one change. It returns how many were removed.
-func (x *Index) replace(ctx context.Context, d Document, old func(*source) bool) (removed int, err error) {
-	sources, err := sourcesOf([]Document{d})
-	if err != nil {
-		return 0, err
-	}
-	err = x.change(ctx, func(w *writer) error {
-		if err := w.addDocuments(ctx, sources); err != nil {
-			return err
-		}
-		for k, at := range w.where {
-			if k.document && k.path != d.ID && old(w.source(at)) && w.remove(k) {
-				removed++
-			}
-		}
-		return nil
-	})
-	return removed, err
-}
-
 // sourcesOf are the documents as the index keeps them.
 func sourcesOf(docs []Document) ([]source, error) {
 	for i := range docs {

@@ -64,22 +64,68 @@ func (kb *KB) Close() error { return kb.index.Close() }
 // PathKey is the member of a document's metadata that names the file that it is from.
 const PathKey = "path"
 
-// Add adds a document, read as by extract.Text, and returns its ID. The same text has the same ID, and takes over the
-// new metadata. Other documents whose metadata has the same path are removed, and replaced says that there were some.
+// Add adds a document, read as by extract.Text, and returns its ID. There is one document of each path, and one of each
+// text without a path. A document takes over the new metadata. Replaced says that another text was there of the path.
 func (kb *KB) Add(ctx context.Context, content string, metadata map[string]string) (id string, replaced bool, err error) {
 	text, err := extract.Text([]byte(content))
 	if err != nil {
 		return "", false, fmt.Errorf("the document was not added: %w", err)
 	}
-	sum := sha256.Sum256([]byte(text))
-	id = "doc-" + hex.EncodeToString(sum[:8])
-	d := Document{ID: id, Kind: KindNote, Text: text, Metadata: metadata}
-	path := metadata[PathKey]
-	if path == "" {
-		return id, false, kb.index.Add(ctx, d)
+	d := Document{ID: idOf(metadata[PathKey], text), Kind: KindNote, Text: text, Metadata: metadata}
+	sources, err := sourcesOf([]Document{d})
+	if err != nil {
+		return "", false, err
 	}
-	n, err := kb.index.replace(ctx, d, func(s *source) bool { return s.Kind == KindNote && s.Metadata[PathKey] == path })
-	return id, n > 0, err
+	err = kb.index.change(ctx, func(w *writer) (err error) {
+		replaced, err = w.addNote(ctx, sources[0])
+		return err
+	})
+	return d.ID, replaced, err
+}
+
+// idOf returns the ID of a document: by its path, or else by its text. No text holds the byte that a path begins with
+// here.
+func idOf(path, text string) string {
+	of := text
+	if path != "" {
+		of = "\xff" + path
+	}
+	sum := sha256.Sum256([]byte(of))
+	return "doc-" + hex.EncodeToString(sum[:8])
+}
+
+// addNote adds a document of a knowledge base as Add describes. Earlier versions gave documents with a path the ID of
+// their text: those of the same path go, and one whose ID is needed for a text without a path moves.
+func (w *writer) addNote(ctx context.Context, s source) (replaced bool, err error) {
+	path := s.Metadata[PathKey]
+	var moved []source
+	var old []key
+	for k, at := range w.where {
+		was := w.source(at)
+		if !k.document || was.Kind != KindNote {
+			continue
+		}
+		switch of := was.Metadata[PathKey]; {
+		case path != "" && of == path:
+			replaced = replaced || was.Text != s.Text
+			old = append(old, k)
+		case k == s.key() && of != path:
+			one := *was
+			one.Path = idOf(of, was.Text)
+			if _, newer := w.where[one.key()]; !newer {
+				moved = append(moved, one)
+			}
+		}
+	}
+	if err := w.addDocuments(ctx, append(moved, s)); err != nil { // nothing goes before its successor is there
+		return false, err
+	}
+	for _, k := range old {
+		if k != s.key() {
+			w.remove(k)
+		}
+	}
+	return replaced, nil
 }
 
 // Put adds a document with its ID and its text as they are, or replaces the one of that ID.

@@ -90,13 +90,53 @@ func TestKBShowsThePassage(t *testing.T) {
 		t.Errorf("the passage is %+v", p)
 	}
 
-	// The same text is one document, whatever it came in.
-	again, _, err := kb.Add(t.Context(), "\uFEFF"+handbook.String(), map[string]string{"path": "b"})
+	// The same text is one document of its path, whatever it came in.
+	again, _, err := kb.Add(t.Context(), "\uFEFF"+handbook.String(), map[string]string{"path": "a", "topic": "work"})
 	if err != nil || again != id {
 		t.Errorf("the same text is %s, and was %s; %v", again, id, err)
 	}
-	if list, err := kb.List(); err != nil || len(list) != 1 || list[0].Metadata["path"] != "b" {
+	if list, err := kb.List(); err != nil || len(list) != 1 || list[0].Metadata["topic"] != "work" {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// Each file keeps its document, though another has the same text: when the other changes, when it is added without a
+// path, and when an earlier version gave the document the ID of its text.
+func TestKBKeepsADocumentForEachPath(t *testing.T) {
+	kb, err := OpenKB(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kb.Close()
+	const june, july = "The lease ends in June.", "The lease ends in July."
+	if err := kb.Put(t.Context(), Document{ID: idOf("", june), Text: june, Metadata: map[string]string{PathKey: "/earlier"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ text, path string }{{june, ""}, {june, "/a"}, {june, "/b"}, {july, "/b"}, {june, ""}, {june, "/a"}} {
+		if _, _, err := kb.Add(t.Context(), c.text, map[string]string{PathKey: c.path}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	docs, err := kb.Documents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, d := range docs {
+		got[d.Metadata[PathKey]] = d.Text
+	}
+	if want := map[string]string{"": june, "/a": june, "/b": july, "/earlier": june}; len(docs) != 4 || !reflect.DeepEqual(got, want) {
+		t.Errorf("there are %q", got)
+	}
+	if found, err := kb.Search(t.Context(), "when does the lease end", 5, 0.3); err != nil || len(found) != 4 {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	id, replaced, err := kb.Add(t.Context(), july, map[string]string{PathKey: "/earlier"})
+	if err != nil || !replaced || id != idOf("/earlier", "") {
+		t.Errorf("it is %s, replaced %v, %v", id, replaced, err)
+	}
+	if docs, err = kb.Documents(); err != nil || len(docs) != 4 {
+		t.Errorf("there are %+v, %v", docs, err)
 	}
 }
 

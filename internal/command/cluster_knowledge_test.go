@@ -52,6 +52,25 @@ func TestDocumentsOfThree(t *testing.T) {
 		}
 		h.end()
 	}
+
+	// A file with the same text, added elsewhere, is a document of its own, and stays when the first changes.
+	duplicate := filepath.Join(t.TempDir(), "copy.md")
+	write(t, duplicate, "# Backups\n\nBackups are kept for ninety days.\n")
+	run(second, "kb", "add", duplicate)
+	for _, m := range team.members {
+		waits.Until(t, m.name+" has both", func() bool { return strings.Count(run(m, "kb", "list"), "doc-") == 2 })
+	}
+	write(t, handbook, "# Backups\n\nBackups are kept for ten days.\n")
+	if again := run(third, "kb", "add", handbook); !strings.Contains(again, id) || !strings.Contains(again, "replaced") {
+		t.Errorf("it printed %q", again)
+	}
+	for _, m := range team.members {
+		waits.Until(t, m.name+" finds both texts", func() bool {
+			found := run(m, "kb", "search", "how long are backups kept")
+			return strings.Contains(found, "ninety days") && strings.Contains(found, "ten days")
+		})
+	}
+
 	run(third, "kb", "remove", id)
 	for _, m := range team.members {
 		waits.Until(t, m.name+" has it no more", func() bool { return !strings.Contains(run(m, "kb", "list"), id) })

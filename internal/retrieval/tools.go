@@ -84,7 +84,7 @@ func (t sessionTools) search(ctx context.Context, r mcp.CallToolRequest) (string
 var kbAddTool = mcp.NewTool("kb_add",
 	mcp.WithDescription("Keep a text in the knowledge base, to be found again by its words and its meaning."),
 	mcp.WithString("content", mcp.Required(), mcp.Description("The text, plain, Markdown or HTML; a PDF or DOCX file as a data: URL in base64")),
-	mcp.WithObject("metadata", mcp.Description("What to remember of it, as texts: a source, a topic. \"path\" or \"source\" name the file that it is from. A text replaces those with the same \"path\""), mcp.AdditionalProperties(true)),
+	mcp.WithObject("metadata", mcp.Description("What to remember of it, as texts: a source, a topic. \"path\" or \"source\" name the file that it is from. A text replaces the one with the same \"path\""), mcp.AdditionalProperties(true)),
 	writing(false),
 )
 

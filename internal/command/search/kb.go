@@ -54,7 +54,7 @@ func newKBAddCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "add FILE...",
 		Short: "Add files, or standard input with -",
-		Long: `Add reads text, HTML, PDF and DOCX files and adds their text, each document once. A file that was added before is
+		Long: `Add reads text, HTML, PDF and DOCX files and adds the text of each as a document. A file that was added before is
 replaced. Models do not find documents from files that the rules keep them from reading.`,
 		Args: config.ArgsAtLeast(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
