@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -140,4 +143,30 @@ func (x *Index) Evaluate(ctx context.Context, queries []Judged, like Query) (Sco
 		s.Add(&queries[i], hits)
 	}
 	return s.Mean(), nil
+}
+
+// Unindexed returns the paths of labels that are not in the index, in like.Within: nothing can find them.
+func (x *Index) Unindexed(queries []Judged, like Query) ([]string, error) {
+	snap, err := x.acquire()
+	if err != nil {
+		return nil, err
+	}
+	indexed := map[string]bool{}
+	for i := range snap.parts {
+		p := &snap.parts[i]
+		for j := range p.rows.Sources {
+			if s := &p.rows.Sources[j]; p.liveSource(s) {
+				indexed[s.Path] = true
+			}
+		}
+	}
+	missing := map[string]bool{}
+	for _, q := range queries {
+		for _, l := range q.Relevant {
+			if !indexed[path.Join(like.Within, l.Path)] {
+				missing[l.Path] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(missing)), snap.release()
 }

@@ -1,12 +1,35 @@
 package rag
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
+	"callgate/rag/chunks"
 	"callgate/rag/ignore"
 )
+
+// ErrQuery says that a query cannot be read.
+var ErrQuery = errors.New("not a query")
+
+// Check returns ErrQuery for a query that cannot be read: a glob that is none, or a kind or language that is unknown.
+func (q *Query) Check() error {
+	if _, err := parseGlob(q.Path); err != nil {
+		return err
+	}
+	if kinds := []Kind{KindCode, KindDoc, KindConfig, KindNote, KindTool}; q.Kind != "" && !slices.Contains(kinds, q.Kind) {
+		return fmt.Errorf("%w: kind %q: use %s", ErrQuery, q.Kind, kinds)
+	}
+	if _, known := chunks.Named(q.Language); !known && q.Language != "" {
+		return fmt.Errorf("%w: language %q: use %s", ErrQuery, q.Language, strings.Join(chunks.Names(), ", "))
+	}
+	return nil
+}
 
 // filter says which rows a query is about: those alive, of the sources it asks for.
 type filter struct {
@@ -14,6 +37,9 @@ type filter struct {
 	query    *Query
 	open     bool     // every live source is asked for
 	glob     []string // of the path, in segments; nil: any
+	whole    []string // of the absolute path; nil: glob alone counts
+	within   string   // the folder, with a slash; "": the workspace
+	language string
 	sources  [][]state
 }
 
@@ -27,14 +53,22 @@ const (
 )
 
 func (f *filter) prepare(snap *snapshot, q *Query) error {
-	f.snapshot, f.query, f.glob = snap, q, nil
-	f.open = q.Path == "" && q.Language == "" && q.Kind == ""
-	if q.Path != "" {
-		var err error
-		if f.glob, err = parseGlob(q.Path); err != nil {
-			return err
-		}
+	f.snapshot, f.query, f.glob, f.whole, f.within = snap, q, nil, nil, ""
+	f.language, _ = chunks.Named(q.Language)
+	if within := path.Clean(q.Within); within != "." {
+		f.within = within + "/"
 	}
+	var err error
+	if q.Path != "" {
+		f.glob, err = parseGlob(q.Path)
+	}
+	if err == nil && filepath.IsAbs(q.Path) {
+		f.whole, err = parseGlob(real(q.Path))
+	}
+	if err != nil {
+		return err
+	}
+	f.open = q.Path == "" && q.Language == "" && q.Kind == "" && f.within == ""
 	if !f.open {
 		f.sources = grown(f.sources, len(snap.parts))
 		for i := range snap.parts {
@@ -42,6 +76,25 @@ func (f *filter) prepare(snap *snapshot, q *Query) error {
 		}
 	}
 	return nil
+}
+
+// real is an absolute glob in which the folders before the first wildcard are named without links. One without wildcards
+// that is a folder means its files.
+func real(glob string) string {
+	glob = filepath.ToSlash(glob)
+	literal := glob
+	if at := strings.IndexAny(glob, `*?[\`); at >= 0 {
+		literal = glob[:strings.LastIndexByte(glob[:at], '/')+1]
+	}
+	target, err := filepath.EvalSymlinks(filepath.FromSlash(literal))
+	if err != nil {
+		return glob
+	}
+	rest := glob[len(literal):]
+	if info, err := os.Stat(target); err == nil && info.IsDir() {
+		rest = "/" + cmp.Or(rest, "**")
+	}
+	return filepath.ToSlash(target) + rest
 }
 
 // parseGlob splits a glob at slashes. One without is for names, at any depth.
@@ -84,6 +137,17 @@ func (f *filter) allows(i, row int) bool {
 
 func (f *filter) wants(s *source) bool {
 	q := f.query
-	return (q.Kind == "" || s.Kind == q.Kind) && (q.Language == "" || strings.EqualFold(s.Language, q.Language)) &&
-		(f.glob == nil || ignore.MatchPath(f.glob, s.Path))
+	if q.Kind != "" && s.Kind != q.Kind || q.Language != "" && s.Language != f.language {
+		return false
+	}
+	name, inside := strings.CutPrefix(s.Path, f.within)
+	if f.within != "" && (s.Document || !inside) {
+		return false
+	}
+	return f.glob == nil || ignore.MatchPath(f.glob, name) || f.whole != nil && !s.Document && ignore.MatchPath(f.whole, f.absolute(s))
+}
+
+// absolute is the absolute path of a file, as parseGlob reads globs.
+func (f *filter) absolute(s *source) string {
+	return strings.TrimPrefix(path.Join(filepath.ToSlash(f.snapshot.manifest.Root), s.Path), "/")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,6 +81,10 @@ func first(t testing.TB, x *Index, q string) string {
 func TestSearch(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, project)
+	linked := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(root, linked); err != nil {
+		t.Skip(err)
+	}
 	for _, dir := range []string{"", t.TempDir()} {
 		x := open(t, dir, Options{})
 		if found, err := x.Search(t.Context(), Query{Text: "anything"}); err != nil || len(found) != 0 {
@@ -106,7 +111,17 @@ func TestSearch(t *testing.T) {
 			{Query{Text: "the timeout", Kind: KindConfig}, "config.yaml"},
 			{Query{Text: "what is it"}, ""}, // stop words that no file has
 			{Query{Text: ""}, ""},
-			{Query{Text: "token", Language: "cobol"}, ""},
+			{Query{Text: "token", Language: "haskell"}, ""},
+			{Query{Text: "token", Language: "TS"}, "web/app.ts"},
+			{Query{Text: "token", Within: "web"}, "app.ts"},
+			{Query{Text: "token", Within: "web/", Path: "*.go"}, ""},
+			{Query{Text: "token", Within: "we"}, ""},
+			{Query{Text: "token", Path: filepath.ToSlash(root) + "/web/**"}, "web/app.ts"},
+			{Query{Text: "token", Path: filepath.ToSlash(root) + "/web"}, "web/app.ts"},
+			{Query{Text: "token", Path: path.Dir(filepath.ToSlash(root)) + "/**/*_test.go"}, "server/token_test.go"},
+			{Query{Text: "token", Path: filepath.ToSlash(linked) + "/web/*"}, "web/app.ts"},
+			{Query{Text: "token", Path: "/web/*"}, "web/app.ts"},
+			{Query{Text: "token", Path: filepath.ToSlash(root) + "-other/**"}, ""},
 			{Query{Text: strings.Repeat("token ", 10_000)}, "server/token.go"},
 		} {
 			got := ""
@@ -120,8 +135,10 @@ func TestSearch(t *testing.T) {
 				t.Errorf("dir %q: %.40q finds %q, want %q", dir, c.q.Text, got, c.want)
 			}
 		}
-		if _, err := x.Search(t.Context(), Query{Text: "x", Path: "["}); err == nil {
-			t.Error("a broken glob is no error")
+		for _, q := range []Query{{Text: "x", Path: "["}, {Text: "x", Kind: "sourcecode"}, {Text: "x", Language: "klingon"}} {
+			if _, err := x.Search(t.Context(), q); !errors.Is(err, ErrQuery) {
+				t.Errorf("%+v: %v", q, err)
+			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -158,7 +175,14 @@ func TestHit(t *testing.T) {
 	// The file changes and is not indexed again: its lines are not shown.
 	writeFiles(t, root, map[string]string{"server/token.go": "package server\n\nvar nothing int\n"})
 	hits, err = x.Search(t.Context(), Query{Text: "refreshToken", WithText: true, Limit: 1})
-	if err != nil || len(hits) != 1 || !hits[0].Stale || hits[0].Text != "" {
+	if err != nil || len(hits) != 1 || !hits[0].Stale || hits[0].Gone || hits[0].Text != "" || hits[0].Start != 0 || hits[0].End != 0 {
+		t.Errorf("got %+v, %v", hits, err)
+	}
+	if err := os.Remove(filepath.Join(root, "server", "token.go")); err != nil {
+		t.Fatal(err)
+	}
+	hits, err = x.Search(t.Context(), Query{Text: "refreshToken", WithText: true, Limit: 1})
+	if err != nil || len(hits) != 1 || !hits[0].Stale || !hits[0].Gone || hits[0].Start != 0 {
 		t.Errorf("got %+v, %v", hits, err)
 	}
 	if hits, err = x.Search(t.Context(), Query{Text: "refreshToken", Threshold: 0.99}); err != nil || len(hits) != 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,11 +19,15 @@ import (
 type Query struct {
 	Text  string
 	Limit int // of hits; default 10, at most 200
-	// Path, Language and Kind leave out all other chunks. Path is a glob over the path in the workspace, or over a
-	// document's ID: * does not cross slashes, ** does, and a pattern without a slash is for names.
+	// Path, Language and Kind leave out all other chunks. Path is a glob over the path in the workspace or over the
+	// absolute path, or over a document's ID: * does not cross slashes, ** does, and a pattern without a slash is for
+	// names. Language is a name or a file name's extension.
 	Path     string
 	Language string
 	Kind     Kind
+	// Within is a folder of the workspace, with slashes. Only its files are found, and Path and the paths of hits are
+	// relative to it.
+	Within string
 	// Denied leaves out files like Options.Denied, for this query alone; nil denies none.
 	Denied func(path string) bool
 	// Threshold leaves out hits with a lower Similarity.
@@ -33,9 +38,9 @@ type Query struct {
 
 // Hit is a chunk that was found.
 type Hit struct {
-	Path     string            `json:"path"` // in the workspace, with slashes; of a document: its ID
-	Start    int               `json:"start"`
-	End      int               `json:"end"` // lines, from 1, both included
+	Path     string            `json:"path"` // in the workspace, or in Query.Within, with slashes; of a document: its ID
+	Start    int               `json:"start,omitzero"`
+	End      int               `json:"end,omitzero"` // lines, from 1, both included
 	Symbol   string            `json:"symbol,omitzero"`
 	Language string            `json:"language,omitzero"`
 	Kind     Kind              `json:"kind"`
@@ -44,10 +49,11 @@ type Hit struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Score    float64           `json:"score"` // orders the hits of one query, and means nothing across queries
 	Parts    Parts             `json:"parts"`
-	// Text is the chunk's text, if the query asked for it. It is empty, and Stale is set, when the file is not
-	// what was indexed: the lines may be others.
+	// Text is the chunk's text, if the query asked for it. When the file is not what was indexed, Stale is set, and there
+	// is neither a text nor lines. Gone says that there is no file any more.
 	Text  string `json:"text,omitzero"`
 	Stale bool   `json:"stale,omitzero"`
+	Gone  bool   `json:"gone,omitzero"`
 }
 
 // Parts are what a score is made of: (Fusion + Match + Definition + Path + File) × Factor.
@@ -68,9 +74,6 @@ type Parts struct {
 // Similarity is from 0 to 1 and comparable across queries: half words, half meaning.
 func (p *Parts) Similarity() float64 { return (p.Coverage + max(0, p.Cosine)) / 2 }
 
-// ErrQuery says that a query cannot be read.
-var ErrQuery = errors.New("not a query")
-
 const (
 	// maxQuery is the length in bytes after which a query is cut off.
 	maxQuery = 8 << 10
@@ -87,6 +90,9 @@ func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 		q.Text = strings.ToValidUTF8(q.Text[:maxQuery], "")
 	}
 	q.Limit = min(cmp.Or(max(0, q.Limit), 10), maxHits)
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
 	x.purgeDenied(ctx)
 	snap, err := x.acquire()
 	if err != nil {
@@ -182,14 +188,12 @@ func (s *search) hits(q *Query, ranked []candidate) []Hit {
 			continue
 		}
 		h := Hit{
-			Path: from.Path, Start: int(p.rows.Start[row]), End: int(p.rows.End[row]), Symbol: p.rows.Symbol[row],
+			Path: strings.TrimPrefix(from.Path, s.filter.within), Start: int(p.rows.Start[row]), End: int(p.rows.End[row]), Symbol: p.rows.Symbol[row],
 			Language: from.Language, Kind: from.Kind, Document: from.Document, Title: from.Title, Metadata: from.Metadata,
 			Score: c.score, Parts: c.parts,
 		}
 		if q.WithText {
-			text, ok := files.text(from)
-			h.Stale = !ok
-			h.Text = chunks.Lines(text, h.Start, h.End)
+			h.show(files.text(from))
 		}
 		hits = append(hits, h)
 	}
@@ -215,11 +219,26 @@ func (s *search) denied(q *Query, path string) bool {
 	return denied != nil && denied(path) || q.Denied != nil && q.Denied(path)
 }
 
+// show sets the lines of the hit from the text of its source, or says why there are none.
+func (h *Hit) show(text string, err error) {
+	if err == nil {
+		h.Text = chunks.Lines(text, h.Start, h.End)
+		return
+	}
+	h.Start, h.End = 0, 0
+	h.Stale, h.Gone = true, errors.Is(err, fs.ErrNotExist)
+}
+
 // fileReader reads the files that hits are of, each once.
 type fileReader struct {
 	dir   string
 	root  *os.Root
-	texts map[string]string
+	texts map[string]fileText
+}
+
+type fileText struct {
+	text string
+	err  error
 }
 
 func (r *fileReader) close() {
@@ -228,34 +247,34 @@ func (r *fileReader) close() {
 	}
 }
 
-// text returns the text that was indexed, false if it is no longer there.
-func (r *fileReader) text(s *source) (string, bool) {
+// text returns the text that was indexed. It is an error that it is no longer there, fs.ErrNotExist if the file is not.
+func (r *fileReader) text(s *source) (string, error) {
 	if s.Document {
-		return s.Text, true
+		return s.Text, nil
 	}
-	if text, ok := r.texts[s.Path]; ok {
-		return text, text != ""
+	t, ok := r.texts[s.Path]
+	if !ok {
+		if r.texts == nil {
+			r.texts = map[string]fileText{}
+		}
+		t.text, t.err = r.read(s)
+		r.texts[s.Path] = t
 	}
-	if r.texts == nil {
-		r.texts = map[string]string{}
-	}
-	text := r.read(s)
-	r.texts[s.Path] = text
-	return text, text != ""
+	return t.text, t.err
 }
 
-func (r *fileReader) read(s *source) string {
+func (r *fileReader) read(s *source) (string, error) {
 	if r.root == nil {
 		root, err := os.OpenRoot(r.dir)
 		if err != nil {
-			return ""
+			return "", err
 		}
 		r.root = root
 	}
 	ws := workspace{dir: r.dir, root: r.root, maxSize: s.Size}
 	text, now, err := ws.read(&found{name: s.Path})
-	if err != nil || now.Hash != s.Hash {
-		return ""
+	if err == nil && now.Hash != s.Hash {
+		err = errSkip("changed since it was indexed")
 	}
-	return text
+	return text, err
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/adrg/xdg"
+
 	"callgate/internal/config"
 	"callgate/internal/retrieval"
 	"callgate/rag"
@@ -72,42 +74,63 @@ func OpenIndex(c *config.Config, errs io.Writer, root string) (*rag.Index, error
 	return rag.Open(dir, o)
 }
 
-// SearchedRoots returns the folders whose indexes are searched: the one that is asked for, those of the
-// configuration, or the current directory.
-func SearchedRoots(c *config.Config, asked string) ([]string, error) {
+// SearchedFolder is a folder that is searched.
+type SearchedFolder struct {
+	Path   string // absolute
+	Index  string // the workspace whose index has it: Path, or a folder above
+	Within string // Path in that workspace, with slashes
+}
+
+// SearchedFolders returns the folders that are searched: the one that is asked for, those of the configuration, or the
+// current directory.
+func SearchedFolders(c *config.Config, asked string) ([]SearchedFolder, error) {
 	dirs := c.RAG.Roots
 	if asked != "" {
 		dirs = []string{asked}
 	} else if len(dirs) == 0 {
 		dirs = []string{"."}
 	}
-	var roots []string
-	for _, dir := range dirs {
-		root, err := indexedRoot(c.Files().Index(), dir)
+	paths := make([]string, len(dirs))
+	for i, dir := range dirs {
+		var err error
+		if paths[i], err = filepath.Abs(dir); err != nil {
+			return nil, err
+		}
+	}
+	var folders []SearchedFolder
+	for _, path := range retrieval.Outermost(paths) {
+		folder, err := searchedFolder(c.Files().Index(), path)
 		if err != nil {
 			return nil, err
 		}
-		roots = append(roots, root)
+		folders = append(folders, folder)
 	}
-	return retrieval.Outermost(roots), nil
+	return folders, nil
 }
 
-// indexedRoot returns the nearest folder, dir or above, that has an index; dir if none has.
-func indexedRoot(indexes, dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
+// searchedFolder finds the index of a folder: its own, else that of the nearest folder above that has one, up to the top
+// of its repository. The index of the home folder is not for folders in it, which it would have to be read for as a whole.
+func searchedFolder(indexes, dir string) (SearchedFolder, error) {
+	alone := SearchedFolder{Path: dir, Index: dir}
+	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return "", err
+		return alone, err
 	}
-	for at := dir; ; at = filepath.Dir(at) {
+	for at := real; ; at = filepath.Dir(at) {
 		index, err := rag.Dir(indexes, at)
 		if err != nil {
-			return "", err
+			return alone, err
 		}
-		if _, err := os.Stat(index); err == nil {
-			return at, nil
+		_, err = os.Stat(index)
+		switch indexed := err == nil; {
+		case indexed && at == real:
+			return alone, nil
+		case indexed && at != xdg.Home:
+			within, err := filepath.Rel(at, real)
+			return SearchedFolder{Path: dir, Index: at, Within: filepath.ToSlash(within)}, err
 		}
-		if filepath.Dir(at) == at {
-			return dir, nil
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil || filepath.Dir(at) == at {
+			return alone, nil
 		}
 	}
 }

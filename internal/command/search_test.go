@@ -73,13 +73,26 @@ func TestIndexAndSearch(t *testing.T) {
 		t.Errorf("indexing a PDF says %v", err)
 	}
 
-	// From a folder inside, with the index of the one above.
-	out, errOut, err = run("search", "renew the token", "--in", filepath.Join(root, "web"), "--scores")
-	if err != nil || !strings.HasPrefix(out, "auth/token.go:1-6  refreshToken  ") || !strings.Contains(out, "    4 func refreshToken() error {") {
+	// From a folder inside, with the index of the one above: what is in this folder alone.
+	t.Chdir(filepath.Join(root, "auth"))
+	out, errOut, err = run("search", "renew the token", "--scores")
+	if err != nil || !strings.HasPrefix(out, "token.go:1-6  refreshToken  ") || !strings.Contains(out, "    4 func refreshToken() error {") {
 		t.Errorf("search says %q, %q, %v", out, errOut, err)
 	}
 	if strings.Contains(out, "\x1b") || strings.Contains(out, "bank") || strings.Contains(out, "s3cr3t") {
 		t.Errorf("search shows what it must not: %q", out)
+	}
+	for _, dir := range []string{"../web", filepath.Join(root, "web")} {
+		if out, _, err = run("search", "page", "--in", dir); err != nil || !strings.HasPrefix(out, filepath.Join(root, "web", "page.py")+":1-2") || strings.Contains(out, "token.go") {
+			t.Errorf("search in %s says %q, %v", dir, out, err)
+		}
+	}
+	t.Chdir(root)
+	if out, _, err = run("search", "page", "--in", "web", "--path", "web/*"); err != nil || out != "Nothing found.\n" {
+		t.Errorf("a glob from above says %q, %v", out, err)
+	}
+	if out, _, err = run("search", "page", "--in", "web", "--path", filepath.Join(root, "web")+"/*"); err != nil || !strings.HasPrefix(out, filepath.Join("web", "page.py")+":1-2") {
+		t.Errorf("an absolute glob says %q, %v", out, err)
 	}
 	if out, _, err = run("search", "page", "--in", root, "--json", "--lang", "python"); err != nil {
 		t.Fatal(err)
@@ -94,7 +107,7 @@ func TestIndexAndSearch(t *testing.T) {
 	if out, _, err = run("search", "page", "--in", root, "--path", "auth/**", "--lang", "python"); err != nil || out != "Nothing found.\n" {
 		t.Errorf("search for nothing says %q, %v", out, err)
 	}
-	for _, args := range [][]string{{"search"}, {"search", "a", "b"}, {"search", "--eval", "x", "y"}, {"search", "x", "--in", filepath.Join(root, "none")}, {"index", "--embedder", "none"}} {
+	for _, args := range [][]string{{"search"}, {"search", "a", "b"}, {"search", "--eval", "x", "y"}, {"search", "x", "--in", filepath.Join(root, "none")}, {"index", "--embedder", "none"}, {"search", "x", "--lang", "klingon"}, {"search", "x", "--kind", "note"}} {
 		if _, _, err := run(args...); err == nil {
 			t.Errorf("%q is no error", args)
 		}
@@ -139,9 +152,18 @@ func TestSearchEval(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"query":"refreshToken","relevant":[{"path":"auth/token.go","start":4,"end":6}]}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, _, err := run("search", "--eval", file, "--in", root)
-	if want := "1 queries  nDCG@10 1.0000  MRR 1.0000  Recall@5 1.0000  lines@10 1.0000  in file 1.0000\n"; err != nil || out != want {
-		t.Errorf("got %q, %v, want %q", out, err, want)
+	out, errOut, err := run("search", "--eval", file, "--in", root)
+	if want := "1 query  nDCG@10 1.0000  MRR 1.0000  Recall@5 1.0000  lines@10 1.0000  in file 1.0000\n"; err != nil || out != want || strings.Contains(errOut, "not in the index") {
+		t.Errorf("got %q, %q, %v, want %q", out, errOut, err, want)
+	}
+
+	// In a folder of it, paths are from there. What is not in the index is said.
+	if err := os.WriteFile(file, []byte(`{"query":"refreshToken","relevant":[{"path":"token.go"},{"path":"auth/token.go"}]}`+"\n"+`{"query":"token","relevant":[{"path":"gone.go"},{"path":"gone.go","start":2}]}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errOut, err = run("search", "--eval", file, "--in", filepath.Join(root, "auth"))
+	if err != nil || !strings.HasPrefix(out, "2 queries  nDCG@10 0.3") || !strings.HasSuffix(errOut, "\nnot in the index, so never found: auth/token.go\nnot in the index, so never found: gone.go\n") {
+		t.Errorf("got %q, %q, %v", out, errOut, err)
 	}
 }
 
@@ -156,7 +178,31 @@ func TestIndexRoots(t *testing.T) {
 	if err != nil || strings.Count(out, " changed, ") != 2 {
 		t.Fatalf("index says %q, %q, %v", out, errOut, err)
 	}
-	if out, _, err = run("search", "winter", "--root", other, "--no-sync"); err != nil || !strings.HasPrefix(out, "bees.md:") {
+	if out, _, err = run("search", "winter", "--root", other, "--no-sync"); err != nil || !strings.HasPrefix(out, filepath.Join(other, "bees.md")+":") {
 		t.Errorf("search says %q, %v", out, err)
+	}
+}
+
+// A repository in a folder with an index has its own index: what it leaves out is left out.
+func TestSearchInNestedRepository(t *testing.T) {
+	root, run := searchSetup(t)
+	nested := filepath.Join(root, "nested")
+	for name, text := range map[string]string{".git/info/exclude": "private.md\n", "private.md": "# narwhals at home\n", "deep/open.md": "# narwhals at sea\n"} {
+		path := filepath.Join(nested, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := run("index", root); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(nested)
+	for range 2 {
+		if out, _, err := run("search", "narwhals"); err != nil || !strings.HasPrefix(out, filepath.Join("deep", "open.md")+":1-1") || strings.Contains(out, "private") {
+			t.Errorf("search says %q, %v", out, err)
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -12,15 +14,13 @@ import (
 	"callgate/rag"
 )
 
-// Hits prints hits by their paths in their workspace, or whole paths where there are several.
-func Hits(w io.Writer, query string, hits []retrieval.Hit, several, scores bool) error {
+// Hits prints hits by their paths from the current directory, those outside by their whole paths.
+func Hits(w io.Writer, query string, hits []retrieval.Hit, scores bool) error {
 	p := hitPrinter{palette: paletteOf(w), words: queryWords(query)}
 	var b strings.Builder
 	for i := range hits {
 		h := hits[i].Hit
-		if several {
-			h.Path = hits[i].File()
-		}
+		h.Path = fromHere(hits[i].File())
 		p.print(&b, &h, scores)
 	}
 	if len(hits) == 0 {
@@ -28,6 +28,18 @@ func Hits(w io.Writer, query string, hits []retrieval.Hit, several, scores bool)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// fromHere returns a path as somebody in the current directory would write it.
+func fromHere(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }
 
 // hitPrinter prints passages with the query's words set off.
@@ -49,7 +61,10 @@ func queryWords(query string) *regexp.Regexp {
 }
 
 func (p *hitPrinter) print(b *strings.Builder, h *rag.Hit, scores bool) {
-	fmt.Fprintf(b, "%s:%d-%d", p.paint(bold, visible.Text(h.Path)), h.Start, h.End)
+	b.WriteString(p.paint(bold, visible.Text(h.Path)))
+	if h.Start > 0 {
+		fmt.Fprintf(b, ":%d-%d", h.Start, h.End)
+	}
 	if title := cmp.Or(h.Symbol, h.Title); title != "" {
 		b.WriteString("  " + p.paint(green, visible.Text(visible.Shorten(title, 80))))
 	}
@@ -60,7 +75,11 @@ func (p *hitPrinter) print(b *strings.Builder, h *rag.Hit, scores bool) {
 			s.Fusion, s.Match, s.Definition, s.Path, s.File, s.Factor, s.BM25, s.Coverage, s.Cosine)
 	}
 	if h.Stale {
-		b.WriteString(p.paint(red, "      the file has changed since it was indexed") + "\n")
+		what := "has changed"
+		if h.Gone {
+			what = "was deleted"
+		}
+		b.WriteString(p.paint(red, "      the file "+what+" since it was indexed") + "\n")
 		return
 	}
 	lines := strings.Split(h.Text, "\n")

@@ -1,9 +1,12 @@
 package output
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"callgate/internal/retrieval"
 	"callgate/rag"
 )
 
@@ -15,6 +18,27 @@ func TestHighlight(t *testing.T) {
 		"\x1b[90m    7\x1b[0m one\n" +
 		"\x1b[90m    8\x1b[0m \x1b[1;31mrefresh\x1b[0m\x1b[1;31mToken\x1b[0m()⟨U+001B⟩[2J\n" +
 		"\x1b[90m    9\x1b[0m three\n\n"
+	if b.String() != want {
+		t.Errorf("got  %q\nwant %q", b.String(), want)
+	}
+}
+
+// A file that is no longer what was indexed has no lines to show.
+func TestStaleHits(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	hits := []retrieval.Hit{
+		{Root: here, Hit: rag.Hit{Path: "x/a.go", Stale: true}},
+		{Root: filepath.Dir(here), Hit: rag.Hit{Path: "b.go", Stale: true, Gone: true}},
+	}
+	if err := Hits(&b, "", hits, false); err != nil {
+		t.Fatal(err)
+	}
+	want := filepath.FromSlash("x/a.go") + "  0.00\n      the file has changed since it was indexed\n" +
+		filepath.Join(filepath.Dir(here), "b.go") + "  0.00\n      the file was deleted since it was indexed\n"
 	if b.String() != want {
 		t.Errorf("got  %q\nwant %q", b.String(), want)
 	}

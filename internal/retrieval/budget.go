@@ -76,7 +76,10 @@ func (a *Answer) forModel(tokens int) string {
 }
 
 func (h *Hit) head() string {
-	head := fmt.Sprintf("%s:%d-%d", h.File(), h.Start, h.End)
+	head := h.File()
+	if h.Start > 0 {
+		head += fmt.Sprintf(":%d-%d", h.Start, h.End)
+	}
 	if h.Symbol != "" {
 		head += "  " + h.Symbol
 	}
@@ -84,6 +87,9 @@ func (h *Hit) head() string {
 }
 
 func (h *Hit) body() string {
+	if h.Gone {
+		return "(the file was deleted since it was indexed)"
+	}
 	if h.Stale {
 		return "(the file has changed since it was indexed: read it)"
 	}

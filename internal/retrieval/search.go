@@ -14,7 +14,7 @@ import (
 
 // Hit is a passage of a workspace.
 type Hit struct {
-	Root string `json:"root"`
+	Root string `json:"root"` // the workspace, or the folder of it that was searched
 	rag.Hit
 }
 
@@ -28,12 +28,26 @@ type Answer struct {
 	Note string `json:"note,omitempty"`
 }
 
+// FileKinds are the kinds of files, which a search of workspaces can ask for.
+var FileKinds = []rag.Kind{rag.KindCode, rag.KindDoc, rag.KindConfig}
+
+// check refuses a query that no workspace could answer.
+func check(q rag.Query) error {
+	if q.Kind != "" && !slices.Contains(FileKinds, q.Kind) {
+		return fmt.Errorf("%w: kind %q: use code, doc or config", rag.ErrQuery, q.Kind)
+	}
+	return q.Check()
+}
+
 // firstPatience is how long a search waits for an index that is being made.
 const firstPatience = 5 * time.Second
 
 // Search searches the workspaces of a session.
 func (s *Service) Search(ctx context.Context, sessionID string, q rag.Query) (Answer, error) {
 	spaces, err := s.spacesOf(sessionID)
+	if err == nil {
+		err = check(q)
+	}
 	if err != nil {
 		return Answer{}, err
 	}

@@ -416,3 +416,16 @@ func TestClosesWhileIndexing(t *testing.T) {
 		t.Errorf("%d workspaces and %d sessions are left", len(r.spaces), len(r.sessions))
 	}
 }
+
+// A model is told that a file has changed or is gone, and no lines of it.
+func TestStaleHitsForModels(t *testing.T) {
+	answer := Answer{Hits: []Hit{
+		{"/w", rag.Hit{Path: "a.go", Symbol: "f", Stale: true}},
+		{"/w", rag.Hit{Path: "b.go", Stale: true, Gone: true}},
+	}}
+	want := filepath.FromSlash("/w/a.go") + "  f\n(the file has changed since it was indexed: read it)\n\n" +
+		filepath.FromSlash("/w/b.go") + "\n(the file was deleted since it was indexed)"
+	if got := answer.forModel(0); got != want {
+		t.Errorf("it reads %q, want %q", got, want)
+	}
+}

@@ -59,7 +59,7 @@ var (
 var searchTool = mcp.NewTool("search",
 	mcp.WithDescription("Search the workspace's code and documents by words, meaning and symbols. Ask a question, give a few words, or the name of a symbol. Returns the best passages with file, lines and symbol."),
 	mcp.WithString("query", mcp.Required(), mcp.Description("A question, some words, or the name of a symbol")),
-	mcp.WithString("path", mcp.Description("Only files that this glob matches, relative to the workspace: 'internal/**', '*.md'")),
+	mcp.WithString("path", mcp.Description("Only files that this glob matches, relative to the workspace or absolute: 'internal/**', '*.md'")),
 	mcp.WithString("language", mcp.Description("Only this language: go, python, typescript, markdown, …")),
 	mcp.WithString("kind", mcp.Enum(string(rag.KindCode), string(rag.KindDoc), string(rag.KindConfig)), mcp.Description("Only source code, documents, or configuration")),
 	mcp.WithNumber("limit", mcp.Description("How many passages, 1 to 50; default 10"), mcp.Min(1), mcp.Max(50)),

@@ -3,7 +3,9 @@ package chunks
 import (
 	"bytes"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // Kind says what a text is, coarsely.
@@ -68,6 +70,26 @@ var fileNames = map[string]Language{
 	"workspace": {"python", KindConfig}, "readme": {"text", KindDoc}, "license": {"text", KindDoc}, "copying": {"text", KindDoc},
 	"changelog": {"text", KindDoc}, "authors": {"text", KindDoc}, "contributing": {"text", KindDoc},
 }
+
+// Named returns the name of the language that is called so, or whose files have that extension: go, Python, ts.
+func Named(name string) (string, bool) {
+	name = strings.ToLower(strings.TrimPrefix(name, "."))
+	if slices.Contains(Names(), name) {
+		return name, true
+	}
+	l, known := languages[name]
+	return l.Name, known
+}
+
+// Names returns the names of all languages, sorted.
+var Names = sync.OnceValue(func() []string {
+	var names []string
+	for _, l := range languages {
+		names = append(names, l.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+})
 
 // LanguageOf says what the file is, by its name and, for a script without one that helps, its first line.
 func LanguageOf(name string, head []byte) Language {

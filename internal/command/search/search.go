@@ -16,6 +16,7 @@ import (
 	"callgate/internal/config"
 	"callgate/internal/output"
 	"callgate/internal/retrieval"
+	"callgate/internal/visible"
 	"callgate/rag"
 )
 
@@ -47,47 +48,34 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			query.Kind = rag.Kind(kind)
-			if query.Kind != "" && !slices.Contains([]rag.Kind{rag.KindCode, rag.KindDoc, rag.KindConfig}, query.Kind) {
+			if query.Kind != "" && !slices.Contains(retrieval.FileKinds, query.Kind) {
 				return fmt.Errorf("--kind %q: use code, doc or config", kind)
 			}
 			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			roots, err := app.SearchedRoots(c, root)
+			folders, err := app.SearchedFolders(c, root)
 			if err != nil {
 				return err
 			}
-			if judgements != "" && len(roots) > 1 {
-				return fmt.Errorf("rag.roots has %d workspaces, and --eval is about one: name it with --in", len(roots))
+			if judgements != "" && len(folders) > 1 {
+				return fmt.Errorf("rag.roots has %d workspaces, and --eval is about one: name it with --in", len(folders))
 			}
-			var indexes []*rag.Index
-			defer func() {
-				for _, index := range indexes {
-					err = errors.Join(err, index.Close())
-				}
-			}()
-			for _, root := range roots {
-				index, err := app.OpenIndex(c, cmd.ErrOrStderr(), root)
-				if err != nil {
-					return err
-				}
-				indexes = append(indexes, index)
-				if noSync {
-					continue
-				}
-				p := output.NewProgress(io.Discard, cmd.ErrOrStderr(), false, false)
-				_, err = index.Sync(cmd.Context(), root, p.Event)
-				if err = errors.Join(err, p.Close()); err != nil {
-					return err
-				}
+			indexes, err := openIndexes(cmd, c, folders, !noSync)
+			defer func() { err = errors.Join(err, closeAll(indexes)) }()
+			if err != nil {
+				return err
 			}
 			if judgements != "" {
+				query.Within = folders[0].Within
 				return evaluate(cmd, indexes[0], judgements, query, asJSON)
 			}
 			query.Text, query.WithText = args[0], true
 			var found [][]retrieval.Hit
+			roots := make([]string, len(folders))
 			for i, index := range indexes {
+				roots[i], query.Within = folders[i].Path, folders[i].Within
 				hits, err := index.Search(cmd.Context(), query)
 				if err != nil {
 					return err
@@ -99,10 +87,10 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 			if asJSON {
 				return json.MarshalWrite(out, map[string]any{"roots": roots, "hits": hits}, json.Deterministic(true), jsontext.Multiline(true))
 			}
-			return output.Hits(out, query.Text, hits, len(roots) > 1, scores)
+			return output.Hits(out, query.Text, hits, scores)
 		},
 	}
-	cmd.Flags().StringVar(&root, "in", "", "`folder` of the workspace (default: all of rag.roots, or the current directory); an index of a folder above it is used")
+	cmd.Flags().StringVar(&root, "in", "", "`folder` of the workspace (default: all of rag.roots, or the current directory); the index of a folder above may be used, for what is in this one")
 	cmd.Flags().IntVarP(&query.Limit, "limit", "n", 10, "how many passages")
 	cmd.Flags().StringVar(&query.Language, "lang", "", "only this language: go, python, markdown, …")
 	cmd.Flags().StringVar(&query.Path, "path", "", "only files that this glob matches: 'internal/**', '*.md'")
@@ -112,6 +100,34 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 	cmd.Flags().BoolVar(&noSync, "no-sync", false, "do not update the index first")
 	cmd.Flags().StringVar(&judgements, "eval", "", "answer the queries of this `file` and report how well")
 	return cmd
+}
+
+// openIndexes opens the index of each folder, and brings it up to date if it is to. Beside an error it returns those that
+// are open.
+func openIndexes(cmd *cobra.Command, c *config.Config, folders []app.SearchedFolder, update bool) (indexes []*rag.Index, err error) {
+	for _, folder := range folders {
+		index, err := app.OpenIndex(c, cmd.ErrOrStderr(), folder.Index)
+		if err != nil {
+			return indexes, err
+		}
+		indexes = append(indexes, index)
+		if !update {
+			continue
+		}
+		p := output.NewProgress(io.Discard, cmd.ErrOrStderr(), false, false)
+		_, err = index.Sync(cmd.Context(), folder.Index, p.Event)
+		if err = errors.Join(err, p.Close()); err != nil {
+			return indexes, err
+		}
+	}
+	return indexes, nil
+}
+
+func closeAll(indexes []*rag.Index) (err error) {
+	for _, index := range indexes {
+		err = errors.Join(err, index.Close())
+	}
+	return err
 }
 
 func evaluate(cmd *cobra.Command, index *rag.Index, file string, like rag.Query, asJSON bool) error {
@@ -124,6 +140,13 @@ func evaluate(cmd *cobra.Command, index *rag.Index, file string, like rag.Query,
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+	missing, err := index.Unindexed(judged, like)
+	if err != nil {
+		return err
+	}
+	for _, path := range missing {
+		fmt.Fprintf(cmd.ErrOrStderr(), "not in the index, so never found: %s\n", visible.Text(path))
+	}
 	s, err := index.Evaluate(cmd.Context(), judged, like)
 	if err != nil {
 		return err
@@ -131,7 +154,11 @@ func evaluate(cmd *cobra.Command, index *rag.Index, file string, like rag.Query,
 	if asJSON {
 		return json.MarshalWrite(cmd.OutOrStdout(), s, jsontext.Multiline(true))
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d queries  nDCG@10 %.4f  MRR %.4f  Recall@5 %.4f  lines@10 %.4f  in file %.4f\n",
-		s.Queries, s.NDCG10, s.MRR, s.Recall5, s.Lines10, s.InFile)
+	queries := "1 query"
+	if s.Queries != 1 {
+		queries = fmt.Sprintf("%d queries", s.Queries)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  nDCG@10 %.4f  MRR %.4f  Recall@5 %.4f  lines@10 %.4f  in file %.4f\n",
+		queries, s.NDCG10, s.MRR, s.Recall5, s.Lines10, s.InFile)
 	return err
 }
