@@ -269,7 +269,7 @@ func (o *offers) changed(k upstream.Kind) {
 // Found holds the tools that answer a host's query.
 type Found struct {
 	Tools []json.RawMessage `json:"tools"` // definitions, as tools/list has them, best first
-	Of    int               `json:"of"`    // how many there are to find
+	Of    int               `json:"of"`    // how many there are to find, without the two tools that find and call them
 	Note  string            `json:"note,omitempty"`
 }
 
@@ -297,7 +297,7 @@ func (p *Proxy) FindTools(ctx context.Context, sessionID, query string, limit in
 	if err != nil {
 		return Found{}, err
 	}
-	found := Found{Tools: []json.RawMessage{}, Of: len(table.Tools), Note: h.offers.downNote()}
+	found := Found{Tools: []json.RawMessage{}, Of: table.Findable(), Note: h.offers.downNote()}
 	size := 0
 	for _, o := range best {
 		definition := catalogue.Renamed(o.Definition, o.Shown)

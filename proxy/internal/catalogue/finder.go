@@ -41,6 +41,17 @@ func (f *Finder) Find(ctx context.Context, c *Catalogue, query string, limit int
 	return best, err
 }
 
+// Findable is how many tools Find chooses from.
+func (c *Catalogue) Findable() int {
+	n := len(c.Tools)
+	for _, name := range []string{FindTool, CallTool} {
+		if c.Tools[name] != nil {
+			n--
+		}
+	}
+	return n
+}
+
 func (f *Finder) update(ctx context.Context, c *Catalogue) error {
 	var gone []string
 	for name := range f.has {
