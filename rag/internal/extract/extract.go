@@ -147,27 +147,49 @@ func readPDF(data []byte) (text string, err error) {
 // mostXML bounds what a DOCX file unpacks to.
 const mostXML = 64 << 20
 
-// readDOCX returns the paragraphs of a DOCX file, headings as in Markdown.
+// docxParts are the parts of a DOCX file that hold text, all but the first of which it may lack.
+var docxParts = []string{"word/document.xml", "word/footnotes.xml", "word/endnotes.xml"}
+
+// readDOCX returns the paragraphs of a DOCX file, headings as in Markdown, and its notes behind them.
 func readDOCX(data []byte) (string, error) {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return "", fmt.Errorf("%w: it looks like an archive: %w", ErrNoText, err)
 	}
-	f, err := archive.Open("word/document.xml")
-	if err != nil {
-		return "", fmt.Errorf("%w: it looks like an archive without a Word document", ErrNoText)
-	}
-	defer f.Close()
-	decoder := xml.NewDecoder(io.LimitReader(f, mostXML))
 	var b strings.Builder
+	left := &io.LimitedReader{N: mostXML + 1}
+	for i, name := range docxParts {
+		f, err := archive.Open(name)
+		if err != nil && i == 0 {
+			return "", fmt.Errorf("%w: it looks like an archive without a Word document", ErrNoText)
+		}
+		if err != nil {
+			continue
+		}
+		left.R = f
+		err = readParagraphs(&b, left)
+		f.Close()
+		if left.N == 0 {
+			return "", fmt.Errorf("the DOCX file is too large: it unpacks to more than %d MiB", mostXML>>20)
+		}
+		if err != nil {
+			return "", fmt.Errorf("the DOCX file cannot be read: %w", err)
+		}
+	}
+	return b.String(), nil
+}
+
+// readParagraphs reads a part of a DOCX file.
+func readParagraphs(b *strings.Builder, r io.Reader) error {
+	decoder := xml.NewDecoder(r)
 	inText := false
 	for {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
-			return b.String(), nil
+			return nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("the DOCX file cannot be read: %w", err)
+			return err
 		}
 		switch t := token.(type) {
 		case xml.StartElement:

@@ -17,6 +17,10 @@ func TestText(t *testing.T) {
 		<w:p><w:r><w:t xml:space="preserve">kept for </w:t></w:r><w:r><w:t>90 days</w:t></w:r></w:p></w:body></w:document>`)
 	page := "<!-- x --><!DOCTYPE html><html><head><title>Ops</title><style>p{}</style><script>var hidden</script></head>" +
 		"<body><h2>Backups</h2><p>kept for&nbsp;90 <b>days</b></p><pre>a  b\n c</pre></body></html>"
+	const body = `<w:document xmlns:w="x"><w:p><w:t>kept for 90 days</w:t></w:p></w:document>`
+	const notes = `<w:footnotes xmlns:w="x"><w:footnote><w:p><w:t>in Oslo</w:t></w:p></w:footnote></w:footnotes>`
+	noted := archive(t, "word/document.xml", body, "word/footnotes.xml", notes, "word/endnotes.xml", strings.ReplaceAll(notes, "Oslo", "Rome"))
+	huge := strings.Repeat(" ", mostXML)
 	for _, test := range []struct {
 		name  string
 		data  []byte
@@ -32,6 +36,7 @@ func TestText(t *testing.T) {
 		{name: "UTF-16 big", data: utf16Of("\uFEFF九十日", true), want: []string{"九十日"}},
 		{name: "UTF-16 without a mark", data: utf16Of("kept for 90 days", false), want: []string{"kept for 90 days"}},
 		{name: "DOCX", data: docx, want: []string{"# Backups\n", "kept for 90 days"}},
+		{name: "DOCX with notes", data: noted, want: []string{"kept for 90 days\n\nin Oslo\n\nin Rome"}},
 		{name: "PDF", data: pdfFile("kept for 90 days"), want: []string{"kept for 90 days"}},
 		{name: "PDF in a data: URL", data: []byte("data:application/pdf;base64," + base64.StdEncoding.EncodeToString(pdfFile("kept for 90 days"))), want: []string{"90 days"}},
 
@@ -44,6 +49,7 @@ func TestText(t *testing.T) {
 		{name: "a damaged archive", data: []byte("PK\x03\x04xxxx"), fails: "archive"},
 		{name: "a damaged PDF", data: []byte("%PDF-1.4\nnothing"), fails: "the PDF cannot be read"},
 		{name: "a cut PDF", data: pdfFile("x")[:150], fails: "the PDF cannot be read"},
+		{name: "a huge DOCX", data: wordFile(t, `<w:document xmlns:w="x">`+huge), fails: "too large: it unpacks to more than 64 MiB"},
 		{name: "a damaged DOCX", data: wordFile(t, "<w:document><w:p>"), fails: "the DOCX file cannot be read"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -97,13 +103,18 @@ func utf16Of(text string, big bool) (out []byte) {
 
 func wordFile(t *testing.T, document string) []byte { return archive(t, "word/document.xml", document) }
 
-func archive(t *testing.T, name, text string) []byte {
+// archive is a zip file of names and texts, in turn.
+func archive(t *testing.T, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	f, err := w.Create(name)
-	if err == nil {
-		_, err = f.Write([]byte(text))
+	var err error
+	for i := 0; i < len(files); i += 2 {
+		f, e := w.Create(files[i])
+		if e == nil {
+			_, e = f.Write([]byte(files[i+1]))
+		}
+		err = errors.Join(err, e)
 	}
 	if err = errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
