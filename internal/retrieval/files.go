@@ -17,9 +17,9 @@ import (
 // mostOfFile bounds a file that is read for its text.
 const mostOfFile = 64 << 20
 
-// AddFiles adds the text of files, or replaces what was added of them before, and prints the id of each document to out.
-// The summary is for the record.
-func AddFiles(ctx context.Context, in io.Reader, out io.Writer, kb *rag.KB, paths []string) (summary string, err error) {
+// AddFiles adds the text of files, or replaces what was added of them before, and prints the id of each document to out,
+// with a word on those that rules deny by now. The summary is for the record.
+func AddFiles(ctx context.Context, in io.Reader, out io.Writer, kb *rag.KB, denied func(path string) bool, paths []string) (summary string, err error) {
 	var added []string
 	var failed []error
 	for _, path := range paths {
@@ -32,6 +32,9 @@ func AddFiles(ctx context.Context, in io.Reader, out io.Writer, kb *rag.KB, path
 		note := ""
 		if replaced {
 			note = "  replaced"
+		}
+		if absolute, err := filepath.Abs(path); err == nil && path != "-" && deniedAnyhow(denied, absolute) {
+			note += "  hosts do not find it: rules deny reading the file"
 		}
 		if _, err := fmt.Fprintf(out, "%s  %s%s\n", id, tools.Visible(path), note); err != nil {
 			return "", err
@@ -67,23 +70,12 @@ func RemoveDocuments(ctx context.Context, kb *rag.KB, ids []string) (summary str
 func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (id string, replaced bool, err error) {
 	in, metadata := stdin, map[string]string(nil)
 	if path != "-" {
-		absolute, err := filepath.Abs(path)
-		if err != nil {
-			return "", false, err
-		}
-		info, err := os.Stat(absolute)
-		if err != nil {
-			return "", false, err
-		}
-		if !info.Mode().IsRegular() {
-			return "", false, errors.New("it is not a file: callgate index reads folders")
-		}
-		f, err := os.Open(absolute)
+		f, err := openFile(path)
 		if err != nil {
 			return "", false, err
 		}
 		defer f.Close()
-		in, metadata = f, map[string]string{rag.PathKey: absolute}
+		in, metadata = f, map[string]string{rag.PathKey: f.Name()}
 	}
 	data, err := io.ReadAll(io.LimitReader(in, mostOfFile+1))
 	if err != nil {
@@ -93,4 +85,33 @@ func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (id 
 		return "", false, fmt.Errorf("it is larger than %d MiB", mostOfFile>>20)
 	}
 	return kb.Add(ctx, string(data), metadata)
+}
+
+// openFile opens a file by its absolute path.
+func openFile(path string) (*os.File, error) {
+	if path == "" {
+		return nil, errors.New("the name of the file is empty")
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	switch info, err := os.Stat(absolute); {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, errors.New("it is a folder: callgate index reads folders")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file, but a pipe, a socket or a device")
+	}
+	return os.Open(absolute)
+}
+
+// deniedAnyhow reports whether a file is denied by its absolute path or by what links lead to.
+func deniedAnyhow(denied func(path string) bool, path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path
+	}
+	return denied(path) || denied(real)
 }

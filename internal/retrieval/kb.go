@@ -120,11 +120,8 @@ func (s *Service) deniedFor(sessionID string) (func(path string) bool, error) {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(root, path)
 			}
-			real, err := filepath.EvalSymlinks(path)
-			if err != nil {
-				real = path
-			}
-			return denied(path) || denied(real) || s.o.Veto != nil && (s.o.Veto(sessionID, root, path) || s.o.Veto(sessionID, root, real))
+			return deniedAnyhow(denied, path) ||
+				s.o.Veto != nil && deniedAnyhow(func(path string) bool { return s.o.Veto(sessionID, root, path) }, path)
 		})
 	}
 	return func(path string) bool {

@@ -10,6 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"callgate/gate/tools"
+	"callgate/internal/visible"
 	"callgate/rag"
 )
 
@@ -175,7 +177,7 @@ func documentText(h rag.KBHit) string {
 }
 
 var kbListTool = mcp.NewTool("kb_list",
-	mcp.WithDescription("List the documents of the knowledge base: IDs, beginnings and lengths."),
+	mcp.WithDescription("List the documents of the knowledge base: IDs, lengths, the files that they are from, and beginnings."),
 	budgeted, reading,
 )
 
@@ -188,11 +190,20 @@ func (t sessionTools) list(_ context.Context, r mcp.CallToolRequest) (string, er
 		return "The knowledge base is empty.", nil
 	}
 	b := newBudget(r.GetInt("maxTokens", 0))
-	b.add(fmt.Sprintf("%d documents\n", len(documents)))
+	b.add(visible.Count(len(documents), "document") + "\n")
 	for _, d := range documents {
-		b.add(fmt.Sprintf("%s  %d characters  %q\n", d.DocumentID, d.Length, d.Preview))
+		b.add(fmt.Sprintf("%s  %d characters  %s%q\n", d.DocumentID, d.Length, origin(d.Metadata), d.Preview))
 	}
 	return b.text(), nil
+}
+
+// origin names the file that a document is from, with blanks behind; "" if there is none.
+func origin(metadata map[string]string) string {
+	path := metadata[rag.PathKey]
+	if path == "" {
+		return ""
+	}
+	return tools.Visible(path) + "  "
 }
 
 var kbRemoveTool = mcp.NewTool("kb_remove",

@@ -59,8 +59,12 @@ replaced. Models do not find documents from files that the rules keep them from 
 		Args: config.ArgsAtLeast(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withKB(s, func(c *config.Config, kb *rag.KB) error {
+				denied, err := c.Reading().Denied(".")
+				if err != nil {
+					return err
+				}
 				return app.Change(c, func() (string, error) {
-					return retrieval.AddFiles(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), kb, args)
+					return retrieval.AddFiles(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), kb, denied, args)
 				})
 			})
 		},
