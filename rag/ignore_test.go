@@ -182,12 +182,19 @@ func TestNotText(t *testing.T) {
 		{"a.txt", "plain\ttext\r\n", ""},
 		{"a.txt", "with\x00zero", "binary"},
 		{"a.txt", strings.Repeat("\xff\xd8\x01", 100), "binary"},
-		{"a.txt", "caf\xe9 au lait, s'il vous plait", ""},
+		{"a.txt", "caf\xe9 au lait" + strings.Repeat(", s'il vous plait", 10), ""},
+		{"a.txt", "caf\xe9 au lait, s'il vous plait", "it is not UTF-8 or UTF-16: convert it"},
+		{"a.cs", "\xff\xfec\x00l\x00a\x00s\x00s\x00", ""},
+		{"a.txt", "\x1f\x8b\x08\x03\xff\xfe\xe0", "binary"},
 		{"a.js", strings.Repeat("a=b;", 10_000), "minified or generated: lines of 40000 bytes"},
 		{"a.md", strings.Repeat("word ", 10_000), ""},
 	} {
 		reason := ""
-		if err := notText([]byte(c.data), chunks.LanguageOf(c.name, nil)); err != nil {
+		text, err := decoded([]byte(c.data))
+		if err == nil {
+			err = notText(text, chunks.LanguageOf(c.name, nil))
+		}
+		if err != nil {
 			reason = err.Error()
 		}
 		if reason != c.want {

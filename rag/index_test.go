@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -442,7 +443,7 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"start 0/1 ", "skip 0/1 PDF and Office files are not read: convert it to text or Markdown",
+		"start 0/1 ", "skip 0/1 PDF and Office files are not read: convert them to text or Markdown",
 		"progress 1/1 ", "done 1/1 ",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -499,5 +500,37 @@ func TestRest(t *testing.T) {
 	}
 	if err := x.Rest(); !errors.Is(err, ErrClosed) {
 		t.Errorf("a closed index rests: %v", err)
+	}
+}
+
+// A text in UTF-16 is found as one in UTF-8 is, a few old bytes are read, and what would be damaged is left out.
+func TestEncodings(t *testing.T) {
+	root := t.TempDir()
+	writeFiles(t, root, map[string]string{
+		"author.go": "// by Gr\xf6\xdfer\npackage a\n" + strings.Repeat("func f() { walrus() }\n", 20),
+		"latin.txt": "Die Gr\xf6\xdfe zorblax\n",
+	})
+	wide := []byte{0xff, 0xfe}
+	for _, u := range utf16.Encode([]rune("// Größe des Narwals\r\nclass Narwal {}\r\n")) {
+		wide = append(wide, byte(u), byte(u>>8))
+	}
+	writeFiles(t, root, map[string]string{"wide.cs": string(wide)})
+	x := open(t, t.TempDir(), Options{})
+	var left []string
+	if _, err := x.Sync(t.Context(), root, func(e Event) {
+		if e.Kind == EventSkip {
+			left = append(left, e.Path+": "+e.Reason)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"latin.txt: it is not UTF-8 or UTF-16: convert it"}; !slices.Equal(left, want) {
+		t.Errorf("left out %q, want %q", left, want)
+	}
+	for query, want := range map[string]string{"Narwal": "// Größe des Narwals", "Größer": "// by Größer"} {
+		hits, err := x.Search(t.Context(), Query{Text: query, WithText: true, Limit: 1})
+		if err != nil || len(hits) != 1 || !strings.HasPrefix(hits[0].Text, want) || hits[0].Start != 1 {
+			t.Errorf("%q finds %+v, %v", query, hits, err)
+		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"callgate/rag/chunks"
 	"callgate/rag/ignore"
+	"callgate/rag/internal/extract"
 	"callgate/rag/internal/terms"
 )
 
@@ -225,12 +225,27 @@ func (w *workspace) read(f *found) (text string, s source, err error) {
 		return "", s, errSkip(fmt.Sprintf("more than %d bytes", w.maxSize))
 	}
 	s.Hash = hashOf(data)
+	if data, err = decoded(data); err != nil {
+		return "", s, err
+	}
 	l := chunks.LanguageOf(f.name, data)
 	s.Language, s.Kind = l.Name, l.Kind
 	if err := notText(data, l); err != nil {
 		return "", s, err
 	}
-	return asText(data), s, nil
+	return string(data), s, nil
+}
+
+// decoded is the content as UTF-8. What is none, or is not text, is errSkip.
+func decoded(data []byte) ([]byte, error) {
+	text, err := extract.Decode(data)
+	switch {
+	case errors.Is(err, extract.ErrNoText):
+		return nil, errSkip("binary")
+	case err != nil:
+		return nil, errSkip(err.Error())
+	}
+	return text, nil
 }
 
 // readUpTo reads until the end, but no more than limit bytes, into buf, which grows as needed.
@@ -256,27 +271,19 @@ func hashOf(data []byte) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// asText makes the content valid UTF-8. A few stray bytes do no harm.
-func asText(data []byte) string {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	return strings.ToValidUTF8(string(data), "\uFFFD")
-}
-
 // notText returns why the content is not worth indexing, as errSkip.
 func notText(data []byte, l chunks.Language) error {
 	head := data[:min(len(data), 8000)]
 	if bytes.IndexByte(head, 0) >= 0 {
 		return errSkip("binary")
 	}
-	invalid := 0
-	for rest := head; len(rest) > 0; {
-		r, n := utf8.DecodeRune(rest)
-		if r == utf8.RuneError && n == 1 || r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != '\f' && r != 0x1b {
-			invalid++
+	controls := 0
+	for _, b := range head {
+		if b < ' ' && b != '\n' && b != '\r' && b != '\t' && b != '\f' && b != 0x1b {
+			controls++
 		}
-		rest = rest[n:]
 	}
-	if invalid > len(head)/10 {
+	if controls > len(head)/10 {
 		return errSkip("binary")
 	}
 	if lines := bytes.Count(data, []byte("\n")) + 1; len(data)/lines > maxAverageLine && l.Kind != KindDoc {
@@ -292,7 +299,7 @@ const maxAverageLine = 500
 func unsupported(name string) string {
 	switch ext(name) {
 	case "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp", "rtf", "epub":
-		return "PDF and Office files are not read: convert it to text or Markdown"
+		return "PDF and Office files are not read: convert them to text or Markdown"
 	}
 	return ""
 }

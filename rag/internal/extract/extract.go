@@ -16,6 +16,7 @@ import (
 	"github.com/ledongthuc/pdf"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 )
@@ -25,6 +26,9 @@ const MaxText = 4 << 20
 
 // ErrNoText says that a document holds nothing that could be searched.
 var ErrNoText = errors.New("it is not text, PDF, DOCX or HTML")
+
+// ErrEncoding says that a text is in an encoding that it does not name.
+var ErrEncoding = errors.New("it is not UTF-8 or UTF-16: convert it")
 
 // Text returns the text of a document: of a PDF or DOCX file, of an HTML page, and of a text in UTF-8 or UTF-16. A
 // data: URL stands for what it holds.
@@ -68,20 +72,57 @@ func fromURL(data []byte) ([]byte, error) {
 	return decoded, nil
 }
 
-// readPlain reads UTF-8 and UTF-16, and refuses what is not text.
+// readPlain reads what Decode does, and refuses what is not text.
 func readPlain(data []byte) (string, error) {
+	data, err := Decode(data)
+	if err != nil {
+		return "", err
+	}
+	if bytes.IndexByte(data, 0) >= 0 {
+		return "", notText(data)
+	}
+	if bytes.Count(data, []byte("\uFFFD")) > len(data)/100 {
+		return "", fmt.Errorf("%w: an earlier conversion has lost its characters", ErrNoText)
+	}
+	return string(data), nil
+}
+
+func notText(data []byte) error {
+	return fmt.Errorf("%w: it looks like %s", ErrNoText, http.DetectContentType(data))
+}
+
+// Decode returns a text in UTF-8 or UTF-16 as UTF-8, without a mark at the beginning. Up to a hundredth of the bytes of
+// UTF-8 may be others, such as names in old source files, and are read as Windows-1252. More are ErrEncoding, or ErrNoText
+// if it does not look like text at all.
+func Decode(data []byte) ([]byte, error) {
 	if endian, ok := isUTF16(data); ok {
 		decoded, _, err := transform.Bytes(unicode.UTF16(endian, unicode.UseBOM).NewDecoder(), data)
 		if err != nil {
-			return "", fmt.Errorf("UTF-16: %w", err)
+			return nil, fmt.Errorf("UTF-16: %w", err)
 		}
 		data = decoded
 	}
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
-	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 || bytes.Count(data, []byte("\uFFFD")) > len(data)/100 {
-		return "", fmt.Errorf("%w: it looks like %s", ErrNoText, http.DetectContentType(data))
+	if utf8.Valid(data) {
+		return data, nil
 	}
-	return string(data), nil
+	out := make([]byte, 0, len(data)+len(data)/50)
+	stray := 0
+	for rest := data; len(rest) > 0; {
+		r, n := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && n == 1 {
+			stray++
+			r = charmap.Windows1252.DecodeByte(rest[0])
+		}
+		out, rest = utf8.AppendRune(out, r), rest[n:]
+	}
+	switch {
+	case stray <= len(data)/100:
+		return out, nil
+	case bytes.IndexByte(data, 0) < 0 && strings.HasPrefix(http.DetectContentType(data), "text/"):
+		return nil, ErrEncoding
+	}
+	return nil, notText(data)
 }
 
 // isUTF16 goes by the mark at the beginning, or by every other byte being zero as in Latin text.
