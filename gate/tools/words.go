@@ -103,6 +103,27 @@ func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 	return effects
 }
 
+// discards says that the only word of git checkout names files, whose changes are lost: they are there, and no branch, tag
+// or commit is called that. Where nobody can look, a name with an extension counts as a file.
+func (b *shells) discards(c *shellparse.Command) (effects []permissions.Effect) {
+	at := commands.MayDiscard(c)
+	if at == 0 {
+		return nil
+	}
+	name := c.Argv[at].Value
+	lost := commands.LooksLikeFile(name)
+	if !b.record.tool.remote && b.record.place.Dir != "" && !c.Remote {
+		lost = slices.ContainsFunc(append(slices.Clip(c.Dirs), c.Dir), func(dir string) bool {
+			place := b.record.place.At(dir)
+			return workspace.Exists(place.Absolute(b.record.place.Expand(name))) && !workspace.GitRef(place.Dir, name)
+		})
+	}
+	if lost {
+		effects = append(effects, permissions.Effect{Text: "discards changes of " + Visible(name), Named: commands.SpanOf(c, at+1)})
+	}
+	return effects
+}
+
 // strays says that a command which executes what the files around it say runs, by a link or by what depends on the run,
 // outside the workspace.
 func (b *shells) strays(c *shellparse.Command, risk permissions.Risk) (effect string) {

@@ -20,6 +20,16 @@ func GitIndex(dir string) (index string, ok bool) {
 // WorkTree returns the folder that the names in an index are relative to.
 func WorkTree(index string) string { return gitfiles.WorkTree(filepath.Dir(index)) }
 
+// GitRef reports whether a name is a branch, a tag or another reference of the repository that dir lies in.
+func GitRef(dir, name string) bool {
+	top := gitfiles.Top(dir, true)
+	if top == "" {
+		return false
+	}
+	repository, err := gitfiles.Repository(top)
+	return err == nil && gitfiles.HasRef(repository, name)
+}
+
 // trackedBeneath is DeniedBeneath for the files that a git index lists.
 func (w *Walker) trackedBeneath(index string) error {
 	names, err := gitfiles.Index(index)

@@ -135,10 +135,11 @@ func inspectGitRemote(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	inspectGitLoss(a, c, s)
 }
 
-// inspectGitCheckout tells paths from branches: with a path, checkout overwrites files.
+// inspectGitCheckout tells paths from branches: with a path, checkout overwrites files. A word that may be either is for
+// who can look.
 func inspectGitCheckout(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
-		if w.Text == "." || w.Text == "./" || w.Text == ":/" {
+		if isPathspec(w) {
 			c.EffectAt("discards changes", w)
 		}
 	}
@@ -149,6 +150,15 @@ func inspectGitCheckout(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 			c.EffectAt("discards changes", s.Operands[n-1])
 		}
 	}
+}
+
+// isPathspec says that a word can only name files to git: no branch may be spelled that way.
+func isPathspec(w word.Word) bool {
+	if !w.Known {
+		return len(w.Globs) > 0
+	}
+	return w.Text == "." || word.HasPrefix(w.Text, ":", "./", "../", "/", "~/") || strings.HasSuffix(w.Text, "/") ||
+		strings.ContainsAny(w.Text, "*?[")
 }
 
 func inspectGitRestore(_ *walk.Walker, c *walk.Call, s *word.Scanned) {

@@ -68,6 +68,38 @@ func PrintsRevision(source string) bool {
 	return false
 }
 
+// MayDiscard returns the index of the one word behind git checkout that is no option, which can be a branch or files whose
+// changes are lost; 0 for other commands.
+func MayDiscard(c *shellparse.Command) (at int) {
+	if len(c.Argv) < 3 || c.Argv[0].Value != "git" || c.Argv[1].Value != "checkout" {
+		return 0
+	}
+	options := (*programs.Options)(nil)
+	if row := programs.Find("git", "checkout").Row; row != nil {
+		options = row.Options
+	}
+	for i := 2; i < len(c.Argv); i++ {
+		w := &c.Argv[i]
+		switch {
+		case IsOption(w.Value):
+			if o := options.Find(w.Value); o != nil && o.Arg == programs.Needed {
+				i++
+			}
+		case at > 0 || !w.Known:
+			return 0
+		default:
+			at = i
+		}
+	}
+	return at
+}
+
+// LooksLikeFile reports whether a word is spelled as files are, with an extension: no v1.2.x.
+func LooksLikeFile(name string) bool {
+	i := strings.LastIndexByte(name, '.')
+	return i >= 0 && len(name)-i > 2 && !strings.ContainsAny(name[i:], "/0123456789")
+}
+
 // Options of git: those that have it print names and figures instead of contents, and those with which it prints
 // contents.
 var (
