@@ -70,7 +70,7 @@ func namesOption(a *walk.Walker, c *walk.Call, option byte, value word.Word) {
 	case option == 'C':
 		callback(a, c, value)
 	case option != 'a' && (option != 'p' || c.Name != "wait"):
-	case evaluated(value):
+	case evaluated(value), option == 'a' && a.Words.Evaluates(value.Text):
 		evaluates(a, c, value)
 	default:
 		a.Words.Sets(value.Text, word.Word{})
@@ -115,7 +115,7 @@ func inspectNames(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 			a.Shell.Copies(w.Text, in.Text)
 		}
 		a.Words.Forget(w)
-		if evaluated(w) {
+		if evaluated(w) || c.Name != "unset" && c.Name != "getopts" && a.Words.Evaluates(w.Text) {
 			evaluates(a, c, w)
 		} else {
 			a.Words.Sets(w.Text, word.Word{})
@@ -154,7 +154,7 @@ func inspectPrintf(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 		v = c.Argv[2]
 	}
 	a.Words.Forget(v)
-	if evaluated(v) {
+	if evaluated(v) || a.Words.Evaluates(v.Text) {
 		evaluates(a, c, v)
 	} else {
 		a.Words.Sets(v.Text, word.Word{})
@@ -231,11 +231,7 @@ func inspectState(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	case "shopt":
 		poison("shopt "+word.Texts(c.Argv[1:]), func(w word.Word) bool { return !w.Known || !strings.HasPrefix(w.Text, "-") && !harmlessSet[w.Text] })
 	case "jobs":
-		if c.Argv[1].Text == "-x" && len(c.Argv) > 2 {
-			in := c.Inner(c.Argv[2:], "jobs -x")
-			in.Reads, in.Writes = nil, nil
-			a.Run(in)
-		}
+		inspectJobs(a, c)
 	case "history":
 		inspectHistory(c)
 	default:
@@ -255,6 +251,23 @@ func inspectAlias(a *walk.Walker, c *walk.Call) {
 			in := c.Inner(c.Argv, "alias "+name)
 			in.Reads, in.Writes = nil, nil
 			a.Words.Fresh(func() { a.RunText(in, val) })
+		}
+	}
+}
+
+// inspectJobs analyses what jobs -x runs.
+func inspectJobs(a *walk.Walker, c *walk.Call) {
+	for i, w := range c.Argv[1:] {
+		switch {
+		case !w.Known && !w.Safe():
+			c.EffectAt("word "+w.Text, w)
+		case !w.Known || len(w.Text) < 2 || w.Text[0] != '-':
+			return
+		case strings.Contains(w.Text, "x") && i+2 < len(c.Argv):
+			in := c.Inner(c.Argv[i+2:], "jobs -x")
+			in.Reads, in.Writes = nil, nil
+			a.Run(in)
+			return
 		}
 	}
 }

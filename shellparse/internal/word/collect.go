@@ -2,6 +2,7 @@ package word
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -14,6 +15,7 @@ import (
 type collector struct {
 	a          *Reader
 	notNumbers map[string]bool
+	texts      map[string]bool // variables that an assignment gives what is not certainly a number
 }
 
 // Anything stands for a change of a variable that is not named.
@@ -26,15 +28,20 @@ func (a *Reader) Collect(f *syntax.File, text string) {
 		a.Shell.bodies, a.Shell.Funcs, a.Shell.Vars, a.Shell.Keyed = map[string]struct{}{}, map[string]bool{}, map[string]Word{}, map[string]bool{}
 	}
 	if len(a.Shell.Once) == 0 && strings.IndexByte(text, '=') < 0 && !strings.Contains(text, "for ") && !strings.Contains(text, "select ") &&
-		!strings.ContainsAny(text, "({") && !strings.Contains(text, "read") {
+		!strings.ContainsAny(text, "({") && !strings.Contains(text, "read") && !strings.Contains(text, " -") {
 		return
 	}
 	before := maps.Clone(a.Shell.Once)
-	c := collector{a: a, notNumbers: map[string]bool{}}
+	c := collector{a: a, notNumbers: map[string]bool{}, texts: map[string]bool{}}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		c.node(n)
 		return true
 	})
+	for name := range c.texts {
+		if a.Evaluates(name) {
+			a.Found.Problem("dynamic", "The shell evaluates what the integer variable "+findings.Quote(name)+" is given, which can run code.")
+		}
+	}
 	for name := range a.Shell.Assigned {
 		a.Shell.numbers[name] = !c.notNumbers[name] && a.Shell.Once[Anything] == 0
 		if a.Shell.repeats && before[name] == 1 && (a.Shell.Once[name] > 1 || a.Shell.Once[Anything] > before[Anything]) {
@@ -73,6 +80,7 @@ func (c *collector) node(n syntax.Node) {
 			number = number && c.number(w)
 		}
 		c.set(n.Name.Value, 1, number)
+		c.gives(n.Name.Value, number)
 	case *syntax.ParamExp, *syntax.BinaryArithm, *syntax.UnaryArithm:
 		c.expression(n)
 	case *syntax.CoprocClause:
@@ -110,6 +118,7 @@ func (c *collector) declaration(n *syntax.DeclClause) {
 	if !keepsValues(n) {
 		uses = 2
 	}
+	c.integers(n)
 	for _, as := range n.Args {
 		if as.Name != nil {
 			c.assign(as, uses)
@@ -125,6 +134,7 @@ func (c *collector) expression(n syntax.Node) {
 	case *syntax.ParamExp:
 		if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
 			c.set(n.Param.Value, 2, c.number(n.Exp.Word))
+			c.gives(n.Param.Value, c.number(n.Exp.Word))
 		}
 	case *syntax.BinaryArithm:
 		if w, ok := n.X.(*syntax.Word); ok && (Assigns(n.Op) || n.Op >= syntax.AddAssgn && n.Op <= syntax.ShrAssgn) {
@@ -179,8 +189,52 @@ func plainValue(w *syntax.Word) bool {
 }
 
 func (c *collector) assign(as *syntax.Assign, uses int) {
-	if as.Name != nil && (!as.Naked || uses > 1) {
-		c.set(as.Name.Value, uses, as.Array == nil && as.Index == nil && (as.Naked || c.number(as.Value)))
+	if as.Name == nil || as.Naked && uses <= 1 {
+		return
+	}
+	number := as.Naked || c.number(as.Value)
+	c.set(as.Name.Value, uses, as.Array == nil && as.Index == nil && number)
+	if as.Array != nil {
+		number = !slices.ContainsFunc(as.Array.Elems, func(e *syntax.ArrayElem) bool { return !c.number(e.Value) })
+	}
+	c.gives(as.Name.Value, number || as.Value == nil && as.Array == nil)
+}
+
+// gives notes that an assignment gives a variable a value, which is certainly a number or not.
+func (c *collector) gives(name string, number bool) {
+	if !number {
+		c.texts[name] = true
+	}
+}
+
+// integers notes the variables that a declaration makes integers.
+func (c *collector) integers(n *syntax.DeclClause) {
+	made := false
+	for _, as := range n.Args {
+		switch {
+		case as.Name != nil:
+			if made {
+				c.a.Shell.integer(as.Name.Value)
+			}
+		case as.Value != nil:
+			word, _ := Unquoted(as.Value)
+			if made = made || strings.HasPrefix(word, "-") && strings.Contains(word, "i"); made {
+				name, _, _ := strings.Cut(word, "=")
+				c.a.Shell.integer(name)
+			}
+		}
+	}
+}
+
+// operandsOf notes the variables that a declaration which is reached by another builtin makes integers.
+func (c *collector) operandsOf(declares []*syntax.Word) {
+	made := false
+	for _, w := range declares {
+		word, _ := Unquoted(w)
+		if made = made || strings.HasPrefix(word, "-") && strings.Contains(word, "i"); made {
+			name, _, _ := strings.Cut(word, "=")
+			c.a.Shell.integer(name)
+		}
 	}
 }
 
@@ -217,6 +271,9 @@ func (c *collector) builtin(args []*syntax.Word) {
 			c.set(Anything, 1, false)
 		}
 	case "read", "mapfile", "readarray", "getopts", "unset", "let", "export", "declare", "typeset", "local", "readonly":
+		if name == "declare" || name == "typeset" || name == "local" {
+			c.operandsOf(operands)
+		}
 		for _, w := range operands {
 			if operand, known := Unquoted(w); known {
 				operand, _, _ = strings.Cut(operand, "=")
@@ -241,6 +298,8 @@ func (c *collector) number(w *syntax.Word) bool {
 		return ok && IsNumber(lo) && IsNumber(hi)
 	case *syntax.ArithmExp:
 		return true
+	case *syntax.ParamExp:
+		return p.Param != nil && (p.Param.Value == "$" || p.Param.Value == "#" || p.Param.Value == "?") && p.Exp == nil && p.Repl == nil
 	case *syntax.CmdSubst:
 		return c.a.printsNumber(p)
 	case *syntax.DblQuoted:

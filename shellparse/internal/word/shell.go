@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/script"
 )
 
 // holdsNumber says that the script itself gave a variable a number.
@@ -71,8 +72,30 @@ type Shell struct {
 	bodies   map[string]struct{} // functions the text defines anywhere
 	secrets  map[string]bool     // variables that are given a credential
 	Given    map[string][]string // the values that variables are given where they are known
+	integers map[string]bool     // variables whose values the shell evaluates as arithmetic
 	repeats  bool                // something of the text can run more than once
 }
+
+// integer notes that a declaration makes a variable an integer.
+func (a *Shell) integer(name string) {
+	if a.integers == nil {
+		a.integers = map[string]bool{}
+	}
+	a.integers[name] = true
+}
+
+// Evaluates says that the shell evaluates what this variable is given as arithmetic, whose subscripts can run commands:
+// the text declares it an integer somewhere, or the shell does.
+func (a *Reader) Evaluates(name string) bool {
+	return a.Shell.integers[name] || ownIntegers[name] || a.Dialect == script.Zsh && zshIntegers[name]
+}
+
+// The integers of the shells themselves.
+var (
+	ownIntegers = Set("RANDOM SRANDOM SECONDS OPTIND HISTCMD BASHPID LINENO EPOCHSECONDS")
+	zshIntegers = Set("ARGC BAUD COLUMNS EGID EUID FUNCNEST GID HISTSIZE KEYTIMEOUT LINES LISTMAX LOGCHECK MAILCHECK PERIOD " +
+		"REPORTTIME REPORTMEMORY SAVEHIST SHLVL TMOUT TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME")
+)
 
 // MaxCandidates is how many values or words may be the program that runs where that is not certain.
 const MaxCandidates = 32
