@@ -25,7 +25,7 @@ const (
 )
 
 // Letters are what options can do.
-const Letters = "xwWrltdc!mpuUkgsfPXFvMLoDny"
+const Letters = "xwWrltedc!mpuUkgsfPXFvMLoDny"
 
 // Options is a list of options.
 type Options struct {
@@ -37,7 +37,9 @@ type Options struct {
 }
 
 // Dangerous reports whether the option alone keeps a rule from covering the command.
-func (o *Option) Dangerous() bool { return o.Does != 0 && strings.IndexByte("x!wmtuUksl", o.Does) >= 0 }
+func (o *Option) Dangerous() bool {
+	return o.Does != 0 && strings.IndexByte("x!wmteuUksl", o.Does) >= 0
+}
 
 // Find returns the option of that name, nil when there is none.
 func (o *Options) Find(name string) *Option {
@@ -96,7 +98,7 @@ func CompileOptions(list string) (*Options, error) {
 			set.List = append(set.List, o)
 		}
 		if o.Dangerous() {
-			if strings.IndexByte("wmtl", o.Does) < 0 {
+			if strings.IndexByte("wmtel", o.Does) < 0 {
 				set.Danger = true
 			} else {
 				set.Writes = true

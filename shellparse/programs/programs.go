@@ -170,6 +170,7 @@ const (
 	Folders                          // it prints the names of what is in folders
 	OnlyNames                        // it opens none of the files that its operands name
 	KeepsStatus                      // it ends as the program that it runs
+	MayDiscard                       // a word that it is given alone is a branch, or files whose changes it discards
 	Moves                            // it changes the folder of the shell, and does nothing else
 )
 
@@ -193,7 +194,7 @@ var Traits = map[string]Trait{
 	"kills": Kills, "runs-containers": RunsContainers, "takes-labels": TakesLabels, "runs-installed": RunsInstalled,
 	"unoffered": Unoffered, "one-host": OneHost, "connects": Connects, "fetches": Fetches, "package-manager": PackageManager, "uploads": Uploads,
 	"version-control": VersionControl, "find-expression": FindExpression, "only-paths": OnlyPaths,
-	"control": Control, "folders": Folders, "only-names": OnlyNames, "keeps-status": KeepsStatus, "moves": Moves,
+	"control": Control, "folders": Folders, "only-names": OnlyNames, "keeps-status": KeepsStatus, "may-discard": MayDiscard, "moves": Moves,
 }
 
 // nothing is known of the commands that the table does not have.

@@ -329,7 +329,7 @@ var acts47 = []Act{
 
 var options48 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
-	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
+	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
@@ -578,15 +578,24 @@ var options80 = Options{List: []Option{
 
 var row81 = Row{Options: &options80, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts82 = []Act{
+var options82 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
+	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
+	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
+	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row83 = Row{Options: &options82, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts84 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--help", "--version", "-V", "list", "status", "show", "-l", "--list", "print", "get", "history", "--print", "filesystem", "-I", "--detail", "--examine", "-i", "id-ctrl", "smart-log"}, Why: "writes to disks or file systems"},
 }
 
-var row83 = Row{Options: &options55, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row85 = Row{Options: &options55, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse84 = []Worse{{When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse86 = []Worse{{When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts85 = []Act{
+var acts87 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes secrets"},
 	{Operands: []string{"kv", "delete|destroy|metadata"}, Options: nil, Without: nil, Why: "deletes secrets"},
 	{Operands: []string{"secrets", "disable|move"}, Options: nil, Without: nil, Why: "deletes secrets"},
@@ -599,32 +608,32 @@ var acts85 = []Act{
 	{Operands: []string{"audit", "disable"}, Options: nil, Without: nil, Why: "deletes secrets"},
 }
 
-var options86 = Options{List: []Option{
+var options88 = Options{List: []Option{
 	{"--decode", "--decode", 0, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--wrap", "--wrap", 1, 0}, {"-D", "-D", 0, 0}, {"-b", "-b", 1, 0}, {"-d", "--decode", 0, 0}, {"-i", "--input", 1, 114},
 	{"-o", "--output", 1, 119}, {"-w", "--wrap", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row87 = Row{Options: &options86, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row89 = Row{Options: &options88, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse88 = []Worse{{When: []string{"-c", "-i", "-s", "-o", "-O", "--*", "+*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse90 = []Worse{{When: []string{"-c", "-i", "-s", "-o", "-O", "--*", "+*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options89 = Options{List: []Option{
+var options91 = Options{List: []Option{
 	{"--build", "--build", 0, 33}, {"--clear", "--clear", 0, 33}, {"--color", "--color", 1, 0}, {"--decorations", "--decorations", 1, 0}, {"--diff-context", "--diff-context", 1, 0}, {"--file-name", "--file-name", 1, 0}, {"--generate-config-file", "--generate-config-file", 0, 33}, {"--highlight-line", "--highlight-line", 1, 0},
 	{"--ignored-suffix", "--ignored-suffix", 1, 0}, {"--italic-text", "--italic-text", 1, 0}, {"--language", "--language", 1, 0}, {"--line-range", "--line-range", 1, 0}, {"--map-syntax", "--map-syntax", 1, 0}, {"--pager", "--pager", 1, 120}, {"--paging", "--paging", 1, 0}, {"--source", "--source", 1, 33},
 	{"--style", "--style", 1, 0}, {"--tabs", "--tabs", 1, 0}, {"--target", "--target", 1, 33}, {"--terminal-width", "--terminal-width", 1, 0}, {"--theme", "--theme", 1, 0}, {"--wrap", "--wrap", 1, 0}, {"-A", "-A", 0, 0}, {"-H", "--highlight-line", 1, 0},
 	{"-d", "-d", 0, 0}, {"-l", "--language", 1, 0}, {"-m", "--map-syntax", 1, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "--line-range", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row90 = Row{Options: &options89, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row92 = Row{Options: &options91, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options91 = Options{List: []Option{
+var options93 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--formatter", "--formatter", 1, 102}, {"--gather-test-outputs-in", "--gather-test-outputs-in", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--output", "--output", 1, 116}, {"--report-formatter", "--report-formatter", 1, 102}, {"--setup-suite-file", "--setup-suite-file", 1, 120}, {"-F", "--formatter", 1, 102},
 	{"-f", "--filter", 1, 0}, {"-j", "--jobs", 1, 0}, {"-o", "--output", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row92 = Row{Options: &options91, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row94 = Row{Options: &options93, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options93 = Options{List: []Option{
+var options95 = Options{List: []Option{
 	{"--action_env", "--repo_env", 1, 33}, {"--aspects", "--aspects", 1, 120}, {"--bazelrc", "--bazelrc", 1, 120}, {"--bes_backend", "--bes_backend", 1, 33}, {"--build_event_binary_file", "--build_event_binary_file", 1, 119}, {"--build_event_json_file", "--build_event_binary_file", 1, 119}, {"--build_event_text_file", "--build_event_binary_file", 1, 119}, {"--compilation_mode", "--compilation_mode", 1, 0},
 	{"--config", "--config", 1, 33}, {"--credential_helper", "--credential_helper", 1, 120}, {"--crosstool_top", "--crosstool_top", 1, 120}, {"--disk_cache", "--disk_cache", 1, 111}, {"--execution_log_json_file", "--execution_log_json_file", 1, 119}, {"--experimental_remote_downloader", "--experimental_remote_downloader", 1, 33}, {"--explain", "--explain", 1, 119}, {"--extra_toolchains", "--crosstool_top", 1, 120},
 	{"--host_action_env", "--repo_env", 1, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--inject_repository", "--inject_repository", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--module_mirrors", "--module_mirrors", 1, 33}, {"--output_base", "--output_user_root", 1, 116}, {"--output_user_root", "--output_user_root", 1, 116}, {"--override_module", "--inject_repository", 1, 120},
@@ -633,29 +642,29 @@ var options93 = Options{List: []Option{
 	{"--vendor_dir", "--vendor_dir", 1, 116}, {"--workspace_status_command", "--workspace_status_command", 1, 120}, {"-c", "--compilation_mode", 1, 0}, {"-j", "--jobs", 1, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row94 = Row{Options: &options93, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row96 = Row{Options: &options95, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options95 = Options{List: []Option{
+var options97 = Options{List: []Option{
 	{"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 114}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 114}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row96 = Row{Options: &options95, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row98 = Row{Options: &options97, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row97 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row99 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options98 = Options{List: []Option{
+var options100 = Options{List: []Option{
 	{"--apply", "--apply-unsafe", 0, 109}, {"--apply-unsafe", "--apply-unsafe", 0, 109}, {"--colors", "--colors", 1, 0}, {"--config", "--config-path", 1, 111}, {"--config-path", "--config-path", 1, 111}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114},
 	{"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--import-plugin", "--import-plugin", 0, 0}, {"--log-path", "--log-path", 1, 116}, {"--max-diagnostics", "--max-diagnostics", 1, 0}, {"--only", "--only", 1, 0}, {"--reporter", "--reporter", 1, 0}, {"--since", "--since", 1, 0}, {"--skip", "--skip", 1, 0},
 	{"--stdin-file-path", "--stdin-file-path", 1, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--unsafe", "--unsafe", 0, 0}, {"--vcs-root", "--vcs-root", 1, 111}, {"--write", "--fix", 0, 109}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 0}, {"-W", "-W", 1, 0},
 	{"-c", "--config-path", 1, 111}, {"-f", "--format", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row99 = Row{Options: &options98, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row101 = Row{Options: &options100, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse100 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse102 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts101 = []Act{
+var acts103 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 	{Operands: []string{"job", "stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 	{Operands: []string{"system", "gc"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
@@ -673,7 +682,7 @@ var acts101 = []Act{
 	{Operands: []string{"project", "destroy"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 }
 
-var acts102 = []Act{
+var acts104 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "resets settings of the system"},
@@ -686,16 +695,16 @@ var acts102 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var options103 = Options{List: []Option{
+var options105 = Options{List: []Option{
 	{"--check-hash-based-pycs", "--check-hash-based-pycs", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 0, 0}, {"-E", "-E", 0, 0}, {"-I", "-I", 0, 0}, {"-O", "-O", 0, 0}, {"-OO", "-OO", 0, 0},
 	{"-P", "-P", 0, 0}, {"-S", "-S", 0, 0}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-W", "-W", 1, 0}, {"-X", "-X", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 1, 99},
 	{"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 120}, {"-m", "-m", 1, 77}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language104 = Language{Options: &options103, Python: true}
+var language106 = Language{Options: &options105, Python: true}
 
-var acts105 = []Act{
+var acts107 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
@@ -736,15 +745,15 @@ var acts105 = []Act{
 	{Operands: []string{"query", "*truncate*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 }
 
-var options106 = Options{List: []Option{
+var options108 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120},
 	{"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row107 = Row{Options: &options106, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row109 = Row{Options: &options108, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts108 = []Act{
+var acts110 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -786,21 +795,21 @@ var acts108 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options109 = Options{List: []Option{
+var options111 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--dictionary", "--dictionary", 1, 114}, {"--lgwin", "--lgwin", 1, 0}, {"--output", "--output", 1, 119}, {"--quality", "--quality", 1, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--suffix", "--suffix", 1, 0},
 	{"--test", "--test", 0, 112}, {"-D", "--dictionary", 1, 114}, {"-S", "--suffix", 1, 0}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-j", "--rm", 0, 33}, {"-o", "--output", 1, 119}, {"-q", "--quality", 1, 0},
 	{"-t", "--test", 0, 112}, {"-w", "--lgwin", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row110 = Row{Options: &options109, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row112 = Row{Options: &options111, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts111 = []Act{
+var acts113 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var wrapper112 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper114 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options113 = Options{List: []Option{
+var options115 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--collection", "--collection", 1, 120},
 	{"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--native-file", "--native-file", 1, 120},
 	{"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120}, {"--override_repository", "--override_repository", 1, 120}, {"--rakefile", "--rakefile", 1, 120}, {"--rakelibdir", "--rakelibdir", 1, 120}, {"--remote_cache", "--remote_cache", 1, 33}, {"--remote_executor", "--remote_executor", 1, 33},
@@ -810,15 +819,15 @@ var options113 = Options{List: []Option{
 	{"-f", "--rakefile", 1, 120}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row114 = Row{Options: &options113, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row116 = Row{Options: &options115, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options115 = Options{List: []Option{
+var options117 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--exclude-path", "--exclude-path", 1, 114}, {"--file", "--file", 1, 120}, {"--output", "--output", 1, 119}, {"--path", "--path", 1, 114}, {"--remote", "--remote", 0, 33}, {"-f", "--file", 1, 120}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row116 = Row{Options: &options115, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row118 = Row{Options: &options117, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts117 = []Act{
+var acts119 = []Act{
 	{Operands: []string{"system", "prune"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"system", "reset"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"volume", "rm|prune|remove"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
@@ -859,17 +868,17 @@ var acts117 = []Act{
 	{Operands: []string{"up"}, Options: []string{"-V"}, Without: nil, Why: "deletes containers, images or volumes"},
 }
 
-var wrapper118 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper120 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options119 = Options{List: []Option{
+var options121 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--config", "-c", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--eval", "--eval", 1, 120}, {"--filter", "--filter", 1, 0}, {"--help", "--help", 0, 0}, {"--hot", "--hot", 0, 0},
 	{"--inspect", "--inspect", 2, 0}, {"--preload", "-r", 1, 120}, {"--print", "--print", 1, 120}, {"--silent", "--silent", 0, 0}, {"--version", "--version", 0, 0}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "-c", 1, 120},
 	{"-e", "--eval", 1, 120}, {"-h", "--help", 0, 0}, {"-p", "--print", 1, 120}, {"-r", "-r", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row120 = Row{Options: &options119, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row122 = Row{Options: &options121, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options121 = Options{List: []Option{
+var options123 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -879,9 +888,9 @@ var options121 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language122 = Language{Options: &options121, Python: false}
+var language124 = Language{Options: &options123, Python: false}
 
-var acts123 = []Act{
+var acts125 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"unpublish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"deprecate"}, Options: nil, Without: nil, Why: "changes what is published"},
@@ -897,63 +906,63 @@ var acts123 = []Act{
 	{Operands: []string{"stage", "publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 }
 
-var row124 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
+var row126 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
 
-var worse125 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse127 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options126 = Options{List: []Option{
+var options128 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--bun", "--bun", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--config", "--config", 2, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverage-dir", "--coverage-dir", 1, 116}, {"--coverage-reporter", "--coverage-reporter", 1, 0}, {"--cwd", "--cwd", 1, 100},
 	{"--define", "--define", 1, 120}, {"--env-file", "--env-file", 1, 114}, {"--filter", "--filter", 1, 0}, {"--global", "--global", 0, 33}, {"--hot", "--hot", 0, 0}, {"--import", "--require", 1, 120}, {"--only", "--only", 0, 0}, {"--preload", "--preload", 1, 120},
 	{"--reporter", "--reporter", 1, 0}, {"--reporter-outfile", "--reporter-outfile", 1, 119}, {"--require", "--require", 1, 120}, {"--rerun-each", "--rerun-each", 1, 0}, {"--shell", "--shell", 1, 120}, {"--test-name-pattern", "--test-name-pattern", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--todo", "--todo", 0, 0},
 	{"--update-snapshots", "--update-snapshots", 0, 109}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "--config", 2, 120}, {"-g", "--global", 0, 33}, {"-r", "--preload", 1, 120}, {"-t", "--test-name-pattern", 1, 0}, {"-u", "--update-snapshots", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row127 = Row{Options: &options126, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row129 = Row{Options: &options128, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row128 = Row{Options: &options126, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row130 = Row{Options: &options128, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options129 = Options{List: []Option{
+var options131 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--call", "--call", 1, 99}, {"--from", "--from", 1, 33}, {"--ignore-existing", "--ignore-existing", 0, 0}, {"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--no", "--no", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-install", "--no-install", 0, 0}, {"--offline", "--offline", 0, 0}, {"--package", "--package", 1, 33}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--registry", "--registry", 1, 33},
 	{"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--spec", "--spec", 1, 33}, {"--with", "--with", 1, 33}, {"--workspace", "--workspace", 1, 0}, {"--workspaces", "--workspaces", 0, 0}, {"--yes", "--yes", 0, 0}, {"-c", "--call", 1, 99},
 	{"-p", "-p", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-w", "--workspace", 1, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper130 = Wrapper{Options: &options129, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper132 = Wrapper{Options: &options131, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options131 = Options{List: []Option{
+var options133 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33},
 	{"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row132 = Row{Options: &options131, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row134 = Row{Options: &options133, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options133 = Options{List: []Option{
+var options135 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row134 = Row{Options: &options133, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row136 = Row{Options: &options135, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options135 = Options{List: []Option{
+var options137 = Options{List: []Option{
 	{"--files", "--files0", 2, 108}, {"--files0", "--files0", 2, 108},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row136 = Row{Options: &options135, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options137 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
-
 var row138 = Row{Options: &options137, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options139 = Options{List: []Option{
+var options139 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row140 = Row{Options: &options139, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options141 = Options{List: []Option{
 	{"--after-context", "--after-context", 1, 0}, {"--before-context", "--before-context", 1, 0}, {"--binary-files", "--binary-files", 1, 0}, {"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--devices", "--devices", 1, 0}, {"--directories", "--directories", 1, 0}, {"--exclude", "--exclude", 1, 110},
 	{"--exclude-dir", "--exclude-dir", 1, 110}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--include", "--include", 1, 110}, {"--label", "--label", 1, 0}, {"--max-count", "--max-count", 1, 0}, {"--regexp", "--regexp", 1, 99}, {"-A", "--after-context", 1, 0},
 	{"-B", "--before-context", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--devices", 1, 0}, {"-d", "--directories", 1, 0}, {"-e", "--regexp", 1, 99}, {"-f", "--file", 1, 114}, {"-m", "--max-count", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row140 = Row{Options: &options139, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row142 = Row{Options: &options141, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts141 = []Act{
+var acts143 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "discards work"},
@@ -973,7 +982,7 @@ var acts141 = []Act{
 	{Operands: []string{"hide"}, Options: nil, Without: nil, Why: "discards work"},
 }
 
-var options142 = Options{List: []Option{
+var options144 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-system-dir", "--config-system-dir", 1, 120}, {"--config-user-dir", "--config-system-dir", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0},
 	{"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0}, {"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120},
 	{"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0}, {"-ccc-gcc-name", "-ccc-gcc-name", 1, 120}, {"-ccc-install-dir", "-ccc-install-dir", 1, 120}, {"-config", "--config", 1, 120}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120},
@@ -983,18 +992,18 @@ var options142 = Options{List: []Option{
 	{"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row143 = Row{Options: &options142, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
-
-var options144 = Options{List: []Option{
-	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
-	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
-	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
-	{"-u", "-u", 1, 102},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row145 = Row{Options: &options144, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row145 = Row{Options: &options144, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
 var options146 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
+	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-directory", 1, 101}, {"--temp-directory", "--temp-directory", 1, 101},
+	{"--timeout", "--timeout", 1, 0}, {"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120},
+	{"-t", "--timeout", 1, 0}, {"-u", "-u", 1, 102},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row147 = Row{Options: &options146, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options148 = Options{List: []Option{
 	{"--active-repositories", "--active-repositories", 1, 33}, {"--alex-options", "--hsc2hs-options", 1, 120}, {"--bindir", "--datadir", 1, 111}, {"--builddir", "--store-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--datadir", "--datadir", 1, 111}, {"--distdir", "--store-dir", 1, 116}, {"--dry-run", "--dry-run", 0, 0},
 	{"--enable-benchmarks", "--enable-benchmarks", 0, 0}, {"--enable-tests", "--enable-tests", 0, 0}, {"--flags", "--flags", 1, 0}, {"--gcc-option", "--ld-option", 1, 120}, {"--gcc-options", "--gcc-options", 1, 120}, {"--ghc-option", "--ld-option", 1, 120}, {"--ghc-options", "--gcc-options", 1, 120}, {"--happy-options", "--hsc2hs-options", 1, 120},
 	{"--hsc2hs-options", "--hsc2hs-options", 1, 120}, {"--http-transport", "--http-transport", 1, 33}, {"--ignore-project", "--ignore-project", 0, 0}, {"--index-state", "--index-state", 1, 0}, {"--installdir", "--datadir", 1, 111}, {"--jobs", "--jobs", 2, 0}, {"--ld-option", "--ld-option", 1, 120}, {"--ld-options", "--hsc2hs-options", 1, 120},
@@ -1005,9 +1014,9 @@ var options146 = Options{List: []Option{
 	{"-w", "--with-compiler", 1, 120}, {"-z", "--ignore-project", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row147 = Row{Options: &options146, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row149 = Row{Options: &options148, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts148 = []Act{
+var acts150 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1033,13 +1042,13 @@ var acts148 = []Act{
 	{Operands: []string{"credentials", "*"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 }
 
-var options149 = Options{List: []Option{
+var options151 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-i", "-i", 0, 0}, {"-m", "-m", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper150 = Wrapper{Options: &options149, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper152 = Wrapper{Options: &options151, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts151 = []Act{
+var acts153 = []Act{
 	{Operands: []string{"doctrine:database:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:update"}, Options: []string{"--force"}, Without: nil, Why: "drops or rolls back the database"},
@@ -1056,27 +1065,27 @@ var acts151 = []Act{
 	{Operands: []string{"cache:pool:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options152 = Options{List: []Option{
+var options154 = Options{List: []Option{
 	{"--print", "--print", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper153 = Wrapper{Options: &options152, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper155 = Wrapper{Options: &options154, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options154 = Options{List: []Option{
+var options156 = Options{List: []Option{
 	{"+beta", "+beta", 0, 0}, {"+nightly", "+nightly", 0, 0}, {"+stable", "+stable", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--explain", "--explain", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--help", "--help", 0, 0},
 	{"--list", "--list", 0, 0}, {"--locked", "--locked", 0, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "-C", 1, 100}, {"-V", "--version", 0, 0},
 	{"-Z", "-Z", 1, 33}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row155 = Row{Options: &options154, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
+var row157 = Row{Options: &options156, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
 
-var acts156 = []Act{
+var acts158 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"owner"}, Options: []string{"--add|--remove|-a|-r"}, Without: nil, Why: "changes what is published"},
 }
 
-var options157 = Options{List: []Option{
+var options159 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--bins", "--bins", 0, 0}, {"--build-dir", "--build-dir", 1, 116},
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--example", "--example", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--features", "--features", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0},
 	{"--locked", "--locked", 0, 0}, {"--lockfile-path", "--lockfile-path", 1, 120}, {"--manifest-path", "--manifest-path", 1, 111}, {"--message-format", "--message-format", 1, 0}, {"--no-default-features", "--no-default-features", 0, 0}, {"--no-fail-fast", "--no-fail-fast", 0, 0}, {"--no-run", "--no-run", 0, 0}, {"--offline", "--offline", 0, 0},
@@ -1084,11 +1093,11 @@ var options157 = Options{List: []Option{
 	{"--workspace", "--workspace", 0, 0}, {"-F", "--features", 1, 0}, {"-Z", "-Z", 1, 33}, {"-j", "--jobs", 1, 0}, {"-p", "--package", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "--release", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row158 = Row{Options: &options157, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row160 = Row{Options: &options159, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse159 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse161 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options160 = Options{List: []Option{
+var options162 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--archive-file", "--archive-file", 1, 119}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--binaries-metadata", "--binaries-metadata", 1, 111},
 	{"--bins", "--bins", 0, 0}, {"--build-dir", "--build-dir", 1, 116}, {"--cargo-metadata", "--binaries-metadata", 1, 111}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--user-config-file", 1, 111}, {"--example", "--example", 1, 0}, {"--exclude", "--exclude", 1, 0},
 	{"--extract-to", "--extract-to", 1, 116}, {"--features", "--features", 1, 0}, {"--filterset", "--filterset", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0}, {"--locked", "--locked", 0, 0}, {"--lockfile-path", "--lockfile-path", 1, 120},
@@ -1098,31 +1107,31 @@ var options160 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Z", "-Z", 1, 33}, {"-j", "--jobs", 1, 0}, {"-p", "--package", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "--release", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row161 = Row{Options: &options160, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row163 = Row{Options: &options162, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options162 = Options{List: []Option{
+var options164 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--delay", "--delay", 1, 0}, {"--env", "--env", 1, 118}, {"--exec", "--exec", 1, 120}, {"--features", "--features", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--no-gitignore", "--no-gitignore", 0, 0}, {"--postpone", "--postpone", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--shell", "--shell", 1, 115}, {"--watch", "--watch", 1, 0}, {"--why", "--why", 0, 0}, {"--workdir", "--workdir", 1, 100}, {"-B", "-B", 1, 0}, {"-C", "--workdir", 1, 100}, {"-E", "--env", 1, 118},
 	{"-F", "--features", 1, 0}, {"-c", "--clear", 0, 0}, {"-d", "--delay", 1, 0}, {"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--shell", 1, 115}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper163 = Wrapper{Options: &options162, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
+var wrapper165 = Wrapper{Options: &options164, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
 
-var options164 = Options{List: []Option{
+var options166 = Options{List: []Option{
 	{"-e", "-e", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper165 = Wrapper{Options: &options164, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper167 = Wrapper{Options: &options166, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options166 = Options{List: []Option{
+var options168 = Options{List: []Option{
 	{"--app", "--app", 1, 120}, {"--build", "--build", 1, 120}, {"--ca-bundle-path", "--ca-bundle-path", 1, 114}, {"--context", "--context", 1, 0}, {"--exclusively", "--exclusively", 0, 0}, {"--json", "--json", 0, 0}, {"--no-color", "--no-color", 0, 0}, {"--output", "--output", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--profile", "--profile", 1, 0}, {"--proxy", "--proxy", 1, 33}, {"--quiet", "--quiet", 0, 0}, {"--role-arn", "--role-arn", 1, 33}, {"--strict", "--strict", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-a", "--app", 1, 120},
 	{"-c", "--context", 1, 0}, {"-e", "-e", 0, 0}, {"-j", "-j", 0, 0}, {"-o", "--output", 1, 116}, {"-p", "--plugin", 1, 120}, {"-q", "--quiet", 0, 0}, {"-r", "--role-arn", 1, 33}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row167 = Row{Options: &options166, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row169 = Row{Options: &options168, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts168 = []Act{
+var acts170 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -1132,46 +1141,46 @@ var acts168 = []Act{
 	{Operands: []string{"bootstrap"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var row169 = Row{Options: &options166, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row171 = Row{Options: &options168, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options170 = Options{List: []Option{
+var options172 = Options{List: []Option{
 	{"--args", "--args", 0, 0}, {"-batch", "-batch", 0, 0}, {"-n", "-n", 0, 0}, {"-nx", "-nx", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper171 = Wrapper{Options: &options170, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
+var wrapper173 = Wrapper{Options: &options172, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
 
-var acts172 = []Act{
+var acts174 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "changes users or their rights"},
 }
 
-var options173 = Options{List: []Option{
+var options175 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--pristine", "--pristine", 0, 0}, {"--retries", "--retries", 1, 0}, {"--strict", "--strict", 0, 0}, {"--strict-value", "--strict-value", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-b", "--backend", 1, 0}, {"-r", "--retries", 1, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper174 = Wrapper{Options: &options173, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
-
-var options175 = Options{List: []Option{
-	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row176 = Row{Options: &options175, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper176 = Wrapper{Options: &options175, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
 var options177 = Options{List: []Option{
-	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
+	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row178 = Row{Options: &options177, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options179 = Options{List: []Option{
+	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row180 = Row{Options: &options179, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options181 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 0}, {"--external-checks-dir", "--external-checks-dir", 1, 120}, {"--external-checks-git", "--external-checks-git", 1, 120}, {"--file", "--file", 1, 0}, {"--output-file-path", "--output-file-path", 1, 116}, {"-d", "--directory", 1, 0}, {"-f", "--file", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row180 = Row{Options: &options179, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row182 = Row{Options: &options181, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse181 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse183 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts182 = []Act{
+var acts184 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1214,20 +1223,20 @@ var acts182 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options183 = Options{List: []Option{
+var options185 = Options{List: []Option{
 	{"--adjust", "--adjust", 1, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--adjust", 1, 0}, {"-p", "--pid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper184 = Wrapper{Options: &options183, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper186 = Wrapper{Options: &options185, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options185 = Options{List: []Option{
+var options187 = Options{List: []Option{
 	{"--groups", "--groups", 1, 0}, {"--help", "--help", 0, 0}, {"--skip-chdir", "--skip-chdir", 0, 0}, {"--userspec", "--userspec", 1, 0}, {"--version", "--version", 0, 0}, {"-G", "-G", 1, 0}, {"-g", "-g", 1, 0}, {"-n", "-n", 0, 0},
 	{"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper186 = Wrapper{Options: &options185, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper188 = Wrapper{Options: &options187, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options187 = Options{List: []Option{
+var options189 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--batch", "--batch", 0, 0}, {"--deadline", "--deadline", 0, 0}, {"--ext", "--ext", 0, 0}, {"--fifo", "--fifo", 0, 0}, {"--help", "--help", 0, 0}, {"--idle", "--idle", 0, 0}, {"--max", "--max", 0, 0},
 	{"--other", "--other", 0, 0}, {"--pid", "--pid", 0, 0}, {"--reset-on-fork", "--reset-on-fork", 0, 0}, {"--rr", "--rr", 0, 0}, {"--sched-deadline", "--sched-deadline", 1, 0}, {"--sched-period", "--sched-period", 1, 0}, {"--sched-runtime", "--sched-runtime", 1, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"-D", "--sched-deadline", 1, 0}, {"-P", "--sched-period", 1, 0}, {"-R", "--reset-on-fork", 0, 0}, {"-T", "--sched-runtime", 1, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-b", "--batch", 0, 0},
@@ -1235,9 +1244,9 @@ var options187 = Options{List: []Option{
 	{"-r", "--rr", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper188 = Wrapper{Options: &options187, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper190 = Wrapper{Options: &options189, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts189 = []Act{
+var acts191 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
@@ -1264,146 +1273,146 @@ var acts189 = []Act{
 	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 }
 
-var options190 = Options{List: []Option{
+var options192 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0}, {"-o", "-o", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row191 = Row{Options: &options190, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row193 = Row{Options: &options192, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options192 = Options{List: []Option{
+var options194 = Options{List: []Option{
 	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 111}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "--style", 1, 111},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row193 = Row{Options: &options192, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row195 = Row{Options: &options194, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options194 = Options{List: []Option{
+var options196 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 114}, {"--export-fixes", "--export-fixes", 1, 119}, {"--load", "--load", 1, 120}, {"-checks", "-checks", 1, 0}, {"-fix", "-fix", 0, 109}, {"-fix-errors", "-fix-errors", 0, 109}, {"-load", "--load", 1, 120}, {"-p", "-p", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row195 = Row{Options: &options194, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row197 = Row{Options: &options196, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts196 = []Act{
+var acts198 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*truncate*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options197 = Options{List: []Option{
+var options199 = Options{List: []Option{
 	{"--database", "--database", 1, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--input-format", "--input-format", 1, 0}, {"--multiline", "--multiline", 0, 0}, {"--multiquery", "--multiquery", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--password", "--password", 1, 0}, {"--port", "--port", 1, 0}, {"--queries-file", "--queries-file", 1, 120}, {"--query", "--query", 1, 99}, {"--secure", "--secure", 0, 0}, {"--time", "--time", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0},
 	{"-d", "--database", 1, 0}, {"-f", "--format", 1, 0}, {"-h", "--host", 1, 0}, {"-m", "--multiline", 0, 0}, {"-n", "--multiquery", 0, 0}, {"-q", "--query", 1, 99}, {"-s", "--secure", 0, 0}, {"-t", "--time", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row198 = Row{Options: &options197, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row200 = Row{Options: &options199, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options199 = Options{List: []Option{
+var options201 = Options{List: []Option{
 	{"--categorized", "--categorized", 1, 119}, {"--config", "--config", 1, 120}, {"--counted", "--counted", 1, 119}, {"--diff-alignment", "--diff-alignment", 1, 119}, {"--exclude-list-file", "--exclude-list-file", 1, 114}, {"--extract-with", "--extract-with", 1, 120}, {"--force-lang-def", "--force-lang-def", 1, 114}, {"--found", "--found", 1, 119},
 	{"--ignored", "--ignored", 1, 119}, {"--list-file", "--list-file", 1, 108}, {"--out", "--out", 1, 119}, {"--read-lang-def", "--force-lang-def", 1, 114}, {"--report-file", "--out", 1, 119}, {"--sql", "--sql", 1, 119}, {"--strip-code", "--strip-code", 0, 33}, {"--strip-comments", "--strip-comments", 0, 33},
 	{"--vcs", "--vcs", 1, 120}, {"--write-lang-def", "--write-lang-def", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row200 = Row{Options: &options199, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row202 = Row{Options: &options201, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options201 = Options{List: []Option{
+var options203 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--config", "--config", 1, 0}, {"--debugger", "--debugger", 0, 33}, {"--graphviz", "--graphviz", 1, 119}, {"--install", "--install", 1, 33}, {"--install-prefix", "--install-prefix", 1, 116}, {"--open", "--open", 1, 120}, {"--parallel", "--parallel", 2, 0},
 	{"--prefix", "--prefix", 1, 116}, {"--preset", "--preset", 1, 0}, {"--profiling-output", "--profiling-output", 1, 119}, {"--target", "-t", 1, 0}, {"--toolchain", "--toolchain", 1, 120}, {"--trace-redirect", "--trace-redirect", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 116},
 	{"-C", "-C", 1, 120}, {"-D", "-D", 1, 118}, {"-E", "-E", 1, 120}, {"-G", "-G", 1, 0}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 111}, {"-T", "-T", 1, 120}, {"-j", "--parallel", 2, 0},
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row202 = Row{Options: &options201, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row204 = Row{Options: &options203, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse203 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse205 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options204 = Options{List: []Option{
+var options206 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--ignore-initial", "--ignore-initial", 1, 0}, {"-i", "--ignore-initial", 1, 0}, {"-n", "--bytes", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row205 = Row{Options: &options204, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row207 = Row{Options: &options206, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row206 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
+var row208 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
 
-var row207 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row209 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options208 = Options{List: []Option{
+var options210 = Options{List: []Option{
 	{"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--diff-program", "--diff-program", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--from-file", "--from-file", 1, 114}, {"--horizon-lines", "--horizon-lines", 1, 0}, {"--ifdef", "--ifdef", 1, 0},
 	{"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 119}, {"--paginate", "--paginate", 0, 120}, {"--palette", "--palette", 1, 0}, {"--show-function-line", "--show-function-line", 1, 0}, {"--starting-file", "--starting-file", 1, 0}, {"--tabsize", "--tabsize", 1, 0},
 	{"--to-file", "--to-file", 1, 114}, {"--unified", "--unified", 1, 0}, {"--width", "--width", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--ifdef", 1, 0}, {"-F", "--show-function-line", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-L", "-L", 1, 0},
 	{"-S", "--starting-file", 1, 0}, {"-U", "--unified", 1, 0}, {"-W", "--width", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-l", "--paginate", 0, 120}, {"-o", "--output", 1, 119}, {"-x", "--exclude", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row209 = Row{Options: &options208, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row211 = Row{Options: &options210, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options210 = Options{List: []Option{
+var options212 = Options{List: []Option{
 	{"--output-separator", "--output-separator", 1, 0}, {"--output-width", "--output-width", 1, 0}, {"--separator", "--separator", 1, 0}, {"--table-columns", "--table-columns", 1, 0}, {"--table-hide", "--table-hide", 1, 0}, {"--table-noextreme", "--table-noextreme", 1, 0}, {"--table-right", "--table-right", 1, 0}, {"--table-truncate", "--table-truncate", 1, 0},
 	{"--table-wrap", "--table-wrap", 1, 0}, {"-E", "--table-noextreme", 1, 0}, {"-H", "--table-hide", 1, 0}, {"-N", "--table-columns", 1, 0}, {"-R", "--table-right", 1, 0}, {"-T", "--table-truncate", 1, 0}, {"-W", "--table-wrap", 1, 0}, {"-c", "--output-width", 1, 0},
 	{"-o", "--output-separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row211 = Row{Options: &options210, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options212 = Options{List: []Option{
-	{"--output-delimiter", "--output-delimiter", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
 var row213 = Row{Options: &options212, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options214 = Options{List: []Option{
+	{"--output-delimiter", "--output-delimiter", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row215 = Row{Options: &options214, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options216 = Options{List: []Option{
 	{"--hardlink-dupes", "--hardlink-dupes", 0, 0}, {"--invalidation-mode", "--invalidation-mode", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 1, 108}, {"-j", "-j", 1, 0},
 	{"-l", "-l", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row215 = Row{Options: &options214, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row217 = Row{Options: &options216, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse216 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse218 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options217 = Options{List: []Option{
+var options219 = Options{List: []Option{
 	{"-b", "-b", 1, 0}, {"-c", "-c", 0, 112}, {"-d", "-d", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row218 = Row{Options: &options217, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row220 = Row{Options: &options219, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options219 = Options{List: []Option{
+var options221 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row220 = Row{Options: &options219, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row222 = Row{Options: &options221, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row221 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
-
-var options222 = Options{List: []Option{
-	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row223 = Row{Options: &options222, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row223 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
 
 var options224 = Options{List: []Option{
-	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
-	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row225 = Row{Options: &options224, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options226 = Options{List: []Option{
+	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
+	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row227 = Row{Options: &options226, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options228 = Options{List: []Option{
 	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
 	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper227 = Wrapper{Options: &options226, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper229 = Wrapper{Options: &options228, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options228 = Options{List: []Option{
+var options230 = Options{List: []Option{
 	{"--eval", "--eval", 1, 120}, {"-a", "-a", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-f", "-f", 1, 120}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-p", "-p", 1, 0},
 	{"-q", "-q", 1, 0}, {"-u", "-u", 1, 0}, {"-x", "-x", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row229 = Row{Options: &options228, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row231 = Row{Options: &options230, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts230 = []Act{
+var acts232 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
@@ -1419,32 +1428,32 @@ var acts230 = []Act{
 	{Operands: []string{"acl", "*", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 }
 
-var options231 = Options{List: []Option{
+var options233 = Options{List: []Option{
 	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--directory", "--directory", 1, 116}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0},
 	{"-d", "--directory", 1, 116}, {"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row232 = Row{Options: &options231, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row234 = Row{Options: &options233, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options233 = Options{List: []Option{
+var options235 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--context", "--context", 2, 0}, {"--no-preserve", "--no-preserve", 1, 0}, {"--preserve", "--preserve", 2, 0}, {"--reflink", "--reflink", 2, 0}, {"--sparse", "--sparse", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116},
 	{"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row234 = Row{Options: &options233, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row236 = Row{Options: &options235, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive235 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
+var archive237 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
 
-var options236 = Options{List: []Option{
+var options238 = Options{List: []Option{
 	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--file-list", "--file-list", 1, 108}, {"--output-file", "--output-file", 1, 119}, {"--plist-output", "--plist-output", 1, 116},
 	{"--project", "--project", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row237 = Row{Options: &options236, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row239 = Row{Options: &options238, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse238 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse240 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts239 = []Act{
+var acts241 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -1452,39 +1461,39 @@ var acts239 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 }
 
-var worse240 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse242 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts241 = []Act{
+var acts243 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "replaces or deletes jobs"},
 	{Operands: nil, Options: nil, Without: []string{"-l", "-e", "-V"}, Why: "replaces or deletes jobs"},
 }
 
-var wrapper242 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper244 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options243 = Options{List: []Option{
+var options245 = Options{List: []Option{
 	{"--additional-suffix", "--additional-suffix", 1, 0}, {"--bytes", "--bytes", 1, 0}, {"--filter", "--filter", 1, 120}, {"--lines", "--lines", 1, 0}, {"--number", "--number", 1, 0}, {"--numeric-suffixes", "--numeric-suffixes", 2, 0}, {"--prefix", "--prefix", 1, 119}, {"--separator", "--separator", 1, 0},
 	{"--suffix-length", "--suffix-length", 1, 0}, {"-C", "-C", 1, 0}, {"-a", "--suffix-length", 1, 0}, {"-b", "--bytes", 1, 0}, {"-d", "-d", 0, 0}, {"-f", "--prefix", 1, 119}, {"-l", "--lines", 1, 0}, {"-n", "--number", 1, 0},
 	{"-t", "--separator", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row244 = Row{Options: &options243, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
+var row246 = Row{Options: &options245, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
 
-var options245 = Options{List: []Option{
+var options247 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--freq-count", "--freq-count", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
 	{"--not-columns", "--not-columns", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"-C", "--not-columns", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0},
 	{"-q", "--quotechar", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row246 = Row{Options: &options245, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row248 = Row{Options: &options247, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options247 = Options{List: []Option{
+var options249 = Options{List: []Option{
 	{"--_xformat", "--_xformat", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--languages", "--languages", 1, 0}, {"--map-c", "--map-c", 1, 0}, {"--options", "--options", 1, 120}, {"-L", "-L", 1, 108}, {"-R", "-R", 0, 0}, {"-f", "-o", 1, 119},
 	{"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row248 = Row{Options: &options247, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row250 = Row{Options: &options249, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options249 = Options{List: []Option{
+var options251 = Options{List: []Option{
 	{"--add-notes", "--add-notes", 1, 33}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-config", "--build-config", 1, 0}, {"--dashboard", "--dashboard", 1, 33}, {"--exclude-regex", "--exclude-regex", 1, 0}, {"--extra-submit", "--extra-submit", 1, 33}, {"--label-exclude", "--label-exclude", 1, 0}, {"--label-regex", "--label-regex", 1, 0},
 	{"--output-junit", "--output-junit", 1, 119}, {"--output-log", "--output-log", 1, 119}, {"--parallel", "--parallel", 2, 0}, {"--preset", "--preset", 1, 0}, {"--repeat", "--repeat", 1, 0}, {"--resource-spec-file", "--resource-spec-file", 1, 114}, {"--schedule-random", "--schedule-random", 0, 0}, {"--script", "--script", 1, 120},
 	{"--script-new-process", "--script-new-process", 1, 120}, {"--show-only", "--show-only", 2, 0}, {"--test-action", "--test-action", 1, 33}, {"--test-dir", "--test-dir", 1, 111}, {"--test-model", "--test-model", 1, 33}, {"--tests-information", "--tests-information", 1, 0}, {"--tests-regex", "--tests-regex", 1, 0}, {"--timeout", "--timeout", 1, 0},
@@ -1493,15 +1502,15 @@ var options249 = Options{List: []Option{
 	{"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-j", "--parallel", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row250 = Row{Options: &options249, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row252 = Row{Options: &options251, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts251 = []Act{
+var acts253 = []Act{
 	{Operands: nil, Options: []string{"--deleteIndex*"}, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 }
 
-var options252 = Options{List: []Option{
+var options254 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
@@ -1521,11 +1530,11 @@ var options252 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-t", "--telnet-option", 1, 33}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--write-out", 1, 117}, {"-x", "--proxy", 1, 33}, {"-y", "-y", 1, 0}, {"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row253 = Row{Options: &options252, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row255 = Row{Options: &options254, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse254 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse256 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts255 = []Act{
+var acts257 = []Act{
 	{Operands: nil, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"--request=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"-T"}, Without: nil, Why: "deletes, uploads or sends"},
@@ -1549,32 +1558,32 @@ var acts255 = []Act{
 	{Operands: []string{"*api.postmarkapp.com/email*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
 }
 
-var keeps256 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
+var keeps258 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
 
-var options257 = Options{List: []Option{
+var options259 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--characters", "--characters", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--fields", "--fields", 1, 0}, {"--output-delimiter", "--output-delimiter", 1, 0}, {"-b", "--bytes", 1, 0}, {"-c", "--characters", 1, 0}, {"-d", "--delimiter", 1, 0},
 	{"-f", "--fields", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row258 = Row{Options: &options257, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row260 = Row{Options: &options259, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options259 = Options{List: []Option{
+var options261 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--env", "--env", 1, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--key", "--key", 1, 33},
 	{"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--record", "--record", 0, 33}, {"--reporter", "--reporter", 1, 102}, {"--spec", "--spec", 1, 111}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-P", "--project", 1, 111}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-e", "--env", 1, 0}, {"-g", "--grep", 1, 0}, {"-k", "--key", 1, 33}, {"-s", "--spec", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row260 = Row{Options: &options259, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row262 = Row{Options: &options261, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options261 = Options{List: []Option{
+var options263 = Options{List: []Option{
 	{"--command", "--command", 1, 120}, {"--debug", "--debug", 0, 0}, {"--interactive", "--interactive", 0, 0}, {"--mod", "--mod", 1, 33}, {"--progress", "--progress", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--web", "--web", 0, 0}, {"-c", "--command", 1, 120}, {"-d", "--debug", 0, 0}, {"-i", "--interactive", 0, 0}, {"-m", "--mod", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 	{"-w", "--web", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row262 = Row{Options: &options261, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row264 = Row{Options: &options263, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options263 = Options{List: []Option{
+var options265 = Options{List: []Option{
 	{"--apply", "--apply", 0, 0}, {"--cache", "--cache", 1, 111}, {"--code", "--code", 1, 0}, {"--color", "--color", 0, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--configuration", "--configuration", 1, 120}, {"--coverage", "--coverage", 1, 116}, {"--coverage-path", "--coverage-path", 1, 119},
 	{"--define", "-D", 1, 0}, {"--define-from-file", "--define-from-file", 1, 114}, {"--dry-run", "--dry-run", 0, 0}, {"--enable-asserts", "--enable-asserts", 0, 0}, {"--enable-vm-service", "--enable-vm-service", 2, 33}, {"--exclude-tags", "--exclude-tags", 1, 0}, {"--fatal-infos", "--fatal-infos", 0, 0}, {"--fatal-warnings", "--fatal-warnings", 0, 0},
 	{"--file-reporter", "--file-reporter", 1, 87}, {"--line-length", "--line-length", 1, 0}, {"--name", "--name", 1, 0}, {"--observe", "--observe", 2, 33}, {"--output", "--output", 1, 111}, {"--packages", "--packages", 1, 120}, {"--pause-after-load", "--pause-after-load", 0, 33}, {"--plain-name", "--plain-name", 1, 0},
@@ -1584,50 +1593,50 @@ var options263 = Options{List: []Option{
 	{"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row264 = Row{Options: &options263, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row266 = Row{Options: &options265, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options265 = Options{List: []Option{
+var options267 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--file", "--file", 1, 114}, {"--reference", "--reference", 1, 114}, {"--set", "--set", 1, 33}, {"-I", "-I", 2, 0}, {"-R", "-R", 0, 0}, {"-d", "--date", 1, 0}, {"-f", "--file", 1, 114},
 	{"-j", "-j", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--set", 1, 33}, {"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row266 = Row{Options: &options265, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row268 = Row{Options: &options267, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse267 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse269 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts268 = []Act{
+var acts270 = []Act{
 	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
 }
 
-var options269 = Options{List: []Option{
+var options271 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper270 = Wrapper{Options: &options269, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper272 = Wrapper{Options: &options271, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts271 = []Act{
+var acts273 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
 }
 
-var options272 = Options{List: []Option{
+var options274 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row273 = Row{Options: &options272, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row275 = Row{Options: &options274, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options274 = Options{List: []Option{
+var options276 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row275 = Row{Options: &options274, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row277 = Row{Options: &options276, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options276 = Options{List: []Option{
+var options278 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
 	{"--allow-write", "--allow-write", 2, 33}, {"--cert", "--cert", 1, 111}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 2, 116}, {"--env-file", "--env-file", 2, 114}, {"--import-map", "--import-map", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33},
 	{"--inspect-wait", "--inspect-wait", 2, 33}, {"--junit-path", "--junit-path", 1, 119}, {"--lock", "--lock", 1, 119}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0}, {"--node-modules-dir", "--node-modules-dir", 2, 0}, {"--permission-set", "--permission-set", 2, 33}, {"--preload", "--preload", 1, 120},
@@ -1635,42 +1644,42 @@ var options276 = Options{List: []Option{
 	{"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row277 = Row{Options: &options276, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row279 = Row{Options: &options278, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options278 = Options{List: []Option{
+var options280 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language279 = Language{Options: &options278, Python: false}
+var language281 = Language{Options: &options280, Python: false}
 
-var options280 = Options{List: []Option{
+var options282 = Options{List: []Option{
 	{"--all-projects", "--all-projects", 0, 0}, {"--config", "--config", 1, 111}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--environment", "--environment", 1, 0}, {"--list", "--list", 0, 0}, {"--pure", "--pure", 0, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--recompute", "--recompute", 2, 0}, {"-c", "--config", 1, 111}, {"-e", "--env", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper281 = Wrapper{Options: &options280, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper283 = Wrapper{Options: &options282, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options282 = Options{List: []Option{
+var options284 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row283 = Row{Options: &options282, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row285 = Row{Options: &options284, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options284 = Options{List: []Option{
+var options286 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row285 = Row{Options: &options284, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row287 = Row{Options: &options286, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options286 = Options{List: []Option{
+var options288 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row287 = Row{Options: &options286, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row289 = Row{Options: &options288, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts288 = []Act{
+var acts290 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
@@ -1697,16 +1706,16 @@ var acts288 = []Act{
 	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 }
 
-var wrapper289 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper291 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options290 = Options{List: []Option{
+var options292 = Options{List: []Option{
 	{"--additional-flags", "--additional-flags", 1, 33}, {"--exec", "--exec", 0, 0}, {"--name", "--name", 1, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--no-workdir", "--no-workdir", 0, 0}, {"--root", "--root", 0, 0}, {"-T", "--no-tty", 0, 0}, {"-a", "--additional-flags", 1, 33},
 	{"-e", "--exec", 0, 0}, {"-n", "--name", 1, 0}, {"-nw", "--no-workdir", 0, 0}, {"-r", "--root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper291 = Wrapper{Options: &options290, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper293 = Wrapper{Options: &options292, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts292 = []Act{
+var acts294 = []Act{
 	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
@@ -1726,151 +1735,151 @@ var acts292 = []Act{
 	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 }
 
-var options293 = Options{List: []Option{
+var options295 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row294 = Row{Options: &options293, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row296 = Row{Options: &options295, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options295 = Options{List: []Option{
+var options297 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116}, {"--install-types", "--install-types", 0, 33},
 	{"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--shadow-file", 1, 33}, {"--strict", "--strict", 0, 0},
 	{"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row296 = Row{Options: &options295, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row298 = Row{Options: &options297, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options297 = Options{List: []Option{
+var options299 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper298 = Wrapper{Options: &options297, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper300 = Wrapper{Options: &options299, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options299 = Options{List: []Option{
+var options301 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row300 = Row{Options: &options299, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row302 = Row{Options: &options301, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options301 = Options{List: []Option{
+var options303 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row302 = Row{Options: &options301, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row304 = Row{Options: &options303, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options303 = Options{List: []Option{
+var options305 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row304 = Row{Options: &options303, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options305 = Options{List: []Option{
-	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
 var row306 = Row{Options: &options305, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options307 = Options{List: []Option{
+	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row308 = Row{Options: &options307, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options309 = Options{List: []Option{
 	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
 	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row308 = Row{Options: &options307, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row310 = Row{Options: &options309, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options309 = Options{List: []Option{
+var options311 = Options{List: []Option{
 	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
 	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
 	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row310 = Row{Options: &options309, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options311 = Options{List: []Option{
-	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
-	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
 var row312 = Row{Options: &options311, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options313 = Options{List: []Option{
-	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
+	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
+	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row314 = Row{Options: &options313, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options315 = Options{List: []Option{
+	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row316 = Row{Options: &options315, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options317 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper316 = Wrapper{Options: &options315, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper318 = Wrapper{Options: &options317, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row317 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row319 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var worse318 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse320 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options319 = Options{List: []Option{
+var options321 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row320 = Row{Options: &options319, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row322 = Row{Options: &options321, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options321 = Options{List: []Option{
+var options323 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper322 = Wrapper{Options: &options321, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper324 = Wrapper{Options: &options323, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options323 = Options{List: []Option{
+var options325 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--config", "--config", 1, 0}, {"--fallback", "--fallback", 1, 119}, {"--mount", "--mount", 1, 119}, {"--mount-template", "--mount-template", 1, 114}, {"--name-transformer", "--name-transformer", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-fallback", "--no-fallback", 0, 0},
 	{"--only-secrets", "--only-secrets", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0}, {"--project", "--project", 1, 0}, {"--silent", "--silent", 0, 0}, {"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "--config", 1, 0}, {"-p", "--project", 1, 0},
 	{"-t", "--token", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper324 = Wrapper{Options: &options323, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper326 = Wrapper{Options: &options325, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options325 = Options{List: []Option{
+var options327 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row326 = Row{Options: &options325, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row328 = Row{Options: &options327, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options327 = Options{List: []Option{
+var options329 = Options{List: []Option{
 	{"--env-file", "--env-file", 1, 114}, {"--environments", "--environments", 1, 0}, {"--expand-envs", "--expand-envs", 0, 0}, {"--fallback", "--fallback", 0, 0}, {"--file", "--env-file", 1, 114}, {"--no-override", "--no-override", 0, 0}, {"--overload", "--override", 0, 0}, {"--override", "--override", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--rc-file", "--rc-file", 1, 120}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--environments", 1, 0}, {"-f", "--env-file", 1, 114}, {"-o", "--override", 0, 0},
 	{"-p", "-p", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--rc-file", 1, 120}, {"-v", "-v", 1, 0}, {"-x", "--expand-envs", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper328 = Wrapper{Options: &options327, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
-
-var options329 = Options{List: []Option{
-	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var wrapper330 = Wrapper{Options: &options329, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
 var options331 = Options{List: []Option{
-	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
-	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
+	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var wrapper332 = Wrapper{Options: &options331, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
 var options333 = Options{List: []Option{
+	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
+	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper334 = Wrapper{Options: &options333, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+
+var options335 = Options{List: []Option{
 	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--artifacts-path", "--artifacts-path", 1, 116}, {"--configfile", "--configfile", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--environment", "--environment", 1, 118},
 	{"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 102}, {"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33},
 	{"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0}, {"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0},
@@ -1878,9 +1887,9 @@ var options333 = Options{List: []Option{
 	{"-l", "--logger", 1, 102}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row334 = Row{Options: &options333, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row336 = Row{Options: &options335, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts335 = []Act{
+var acts337 = []Act{
 	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
@@ -1891,17 +1900,17 @@ var acts335 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var worse336 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse338 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options337 = Options{List: []Option{
+var options339 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row338 = Row{Options: &options337, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row340 = Row{Options: &options339, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts339 = []Act{
+var acts341 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
@@ -1910,18 +1919,18 @@ var acts339 = []Act{
 	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
 }
 
-var acts340 = []Act{
+var acts342 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var acts341 = []Act{
+var acts343 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
 }
 
-var options342 = Options{List: []Option{
+var options344 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -1930,9 +1939,9 @@ var options342 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row343 = Row{Options: &options342, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row345 = Row{Options: &options344, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts344 = []Act{
+var acts346 = []Act{
 	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
@@ -1950,48 +1959,48 @@ var acts344 = []Act{
 	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
 }
 
-var acts345 = []Act{
+var acts347 = []Act{
 	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
 }
 
-var options346 = Options{List: []Option{
+var options348 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper347 = Wrapper{Options: &options346, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper349 = Wrapper{Options: &options348, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options348 = Options{List: []Option{
+var options350 = Options{List: []Option{
 	{"--list", "--list", 0, 0}, {"--no-require-passphrase", "--no-require-passphrase", 0, 0}, {"--noecho", "--noecho", 0, 0}, {"--require-passphrase", "--require-passphrase", 0, 0}, {"--set", "--set", 0, 33}, {"--unset", "--unset", 0, 33}, {"-P", "--no-require-passphrase", 0, 0}, {"-l", "--list", 0, 0},
 	{"-n", "--noecho", 0, 0}, {"-p", "--require-passphrase", 0, 0}, {"-s", "--set", 0, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper349 = Wrapper{Options: &options348, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper351 = Wrapper{Options: &options350, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var wrapper350 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
+var wrapper352 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
 
-var wrapper351 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper353 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options352 = Options{List: []Option{
+var options354 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row353 = Row{Options: &options352, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row355 = Row{Options: &options354, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options354 = Options{List: []Option{
+var options356 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--inspect-config", "--inspect-config", 0, 120},
 	{"--max-warnings", "--max-warnings", 1, 0}, {"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120},
 	{"--rule", "--rule", 1, 0}, {"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row355 = Row{Options: &options354, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row357 = Row{Options: &options356, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts356 = []Act{
+var acts358 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -1999,45 +2008,45 @@ var acts356 = []Act{
 	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options357 = Options{List: []Option{
+var options359 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row358 = Row{Options: &options357, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row360 = Row{Options: &options359, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options359 = Options{List: []Option{
+var options361 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper360 = Wrapper{Options: &options359, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper362 = Wrapper{Options: &options361, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options361 = Options{List: []Option{
+var options363 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row362 = Row{Options: &options361, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row364 = Row{Options: &options363, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options363 = Options{List: []Option{
+var options365 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language364 = Language{Options: &options363, Python: false}
+var language366 = Language{Options: &options365, Python: false}
 
-var options365 = Options{List: []Option{
+var options367 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row366 = Row{Options: &options365, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row368 = Row{Options: &options367, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse367 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse369 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts368 = []Act{
+var acts370 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var acts369 = []Act{
+var acts371 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -2059,11 +2068,11 @@ var acts369 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts370 = []Act{
+var acts372 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts371 = []Act{
+var acts373 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -2071,19 +2080,19 @@ var acts371 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts372 = []Act{
+var acts374 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var options373 = Options{List: []Option{
+var options375 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
 	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper374 = Wrapper{Options: &options373, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper376 = Wrapper{Options: &options375, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options375 = Options{List: []Option{
+var options377 = Options{List: []Option{
 	{"--android-licenses", "--android-licenses", 0, 33}, {"--concurrency", "--concurrency", 1, 0}, {"--coverage", "--coverage", 0, 0}, {"--coverage-path", "--coverage-path", 1, 119}, {"--dart-define", "--dart-define", 1, 0}, {"--dart-define-from-file", "--dart-define-from-file", 1, 114}, {"--device-id", "--device-id", 1, 0}, {"--enable-vmservice", "--enable-vmservice", 0, 33},
 	{"--exclude-tags", "--exclude-tags", 1, 0}, {"--file-reporter", "--file-reporter", 1, 111}, {"--flutter-root", "--flutter-root", 1, 33}, {"--frontend-server-starter-path", "--frontend-server-starter-path", 1, 120}, {"--local-engine", "--local-web-sdk", 1, 120}, {"--local-engine-host", "--local-web-sdk", 1, 120}, {"--local-engine-src-path", "--local-web-sdk", 1, 120}, {"--local-web-sdk", "--local-web-sdk", 1, 120},
 	{"--machine", "--machine", 0, 0}, {"--name", "--name", 1, 0}, {"--no-pub", "--no-pub", 0, 0}, {"--offline", "--offline", 0, 0}, {"--output", "--output", 1, 116}, {"--packages", "--packages", 1, 120}, {"--plain-name", "--plain-name", 1, 0}, {"--reporter", "--reporter", 1, 0},
@@ -2091,11 +2100,11 @@ var options375 = Options{List: []Option{
 	{"--write", "--write", 1, 119}, {"-d", "--device-id", 1, 0}, {"-j", "--concurrency", 1, 0}, {"-o", "--output", 1, 116}, {"-r", "--reporter", 1, 0}, {"-t", "--tags", 1, 0}, {"-v", "--verbose", 0, 0}, {"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row376 = Row{Options: &options375, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row378 = Row{Options: &options377, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row377 = Row{Options: &options25, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row379 = Row{Options: &options25, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts378 = []Act{
+var acts380 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2116,32 +2125,32 @@ var acts378 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options379 = Options{List: []Option{
+var options381 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--config", "--config", 1, 111}, {"--instance", "--instance", 1, 0}, {"--json", "--json", 0, 0}, {"--no-tail", "--no-tail", 0, 0}, {"--region", "--region", 1, 0}, {"--watch", "--watch", 0, 0}, {"-a", "--app", 1, 0},
 	{"-c", "--config", 1, 111}, {"-i", "--instance", 1, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-tail", 0, 0}, {"-r", "--region", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row380 = Row{Options: &options379, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row382 = Row{Options: &options381, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts381 = []Act{
+var acts383 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options382 = Options{List: []Option{
-	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row383 = Row{Options: &options382, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
 var options384 = Options{List: []Option{
-	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
+	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row385 = Row{Options: &options384, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts386 = []Act{
+var options386 = Options{List: []Option{
+	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row387 = Row{Options: &options386, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts388 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -2166,40 +2175,40 @@ var acts386 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options387 = Options{List: []Option{
+var options389 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row388 = Row{Options: &options387, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row390 = Row{Options: &options389, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row389 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row391 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options390 = Options{List: []Option{
+var options392 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row391 = Row{Options: &options390, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row393 = Row{Options: &options392, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options392 = Options{List: []Option{
+var options394 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 33}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 33},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row393 = Row{Options: &options392, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row395 = Row{Options: &options394, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse394 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse396 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options395 = Options{List: []Option{
+var options397 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts396 = []Act{
+var acts398 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -2208,15 +2217,15 @@ var acts396 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse397 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse399 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options398 = Options{List: []Option{
+var options400 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts400 = []Act{
+var acts402 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2248,37 +2257,37 @@ var acts400 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row401 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row403 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options402 = Options{List: []Option{
+var options404 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row403 = Row{Options: &options402, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row405 = Row{Options: &options404, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse404 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse406 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options405 = Options{List: []Option{
+var options407 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row406 = Row{Options: &options405, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row408 = Row{Options: &options407, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse407 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse409 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options408 = Options{List: []Option{
+var options410 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row411 = Row{Options: &options410, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options410 = Options{List: []Option{
+var options412 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2286,9 +2295,9 @@ var options410 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row411 = Row{Options: &options410, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row413 = Row{Options: &options412, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options412 = Options{List: []Option{
+var options414 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -2303,58 +2312,58 @@ var options412 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row413 = Row{Options: &options412, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row415 = Row{Options: &options414, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts414 = []Act{
+var acts416 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options415 = Options{List: []Option{
+var options417 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row416 = Row{Options: &options415, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row418 = Row{Options: &options417, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options417 = Options{List: []Option{
+var options419 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row418 = Row{Options: &options417, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row420 = Row{Options: &options419, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options419 = Options{List: []Option{
+var options421 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row420 = Row{Options: &options419, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row422 = Row{Options: &options421, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options421 = Options{List: []Option{
+var options423 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row422 = Row{Options: &options421, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row424 = Row{Options: &options423, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse423 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse425 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options424 = Options{List: []Option{
+var options426 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row425 = Row{Options: &options424, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row427 = Row{Options: &options426, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse426 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse428 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options427 = Options{List: []Option{
+var options429 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2362,57 +2371,57 @@ var options427 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row428 = Row{Options: &options427, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse429 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
-
-var options430 = Options{List: []Option{
-	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row431 = Row{Options: &options430, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var worse431 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
 var options432 = Options{List: []Option{
-	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options434 = Options{List: []Option{
-	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row435 = Row{Options: &options434, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options436 = Options{List: []Option{
-	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
-	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
+	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options438 = Options{List: []Option{
+	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
+	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options440 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--no-overlay", "--no-overlay", 0, 33}, {"--orphan", "--orphan", 1, 0},
 	{"--ours", "--ours", 0, 33}, {"--overlay", "--no-overlay", 0, 33}, {"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 33}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33},
 	{"--track", "--track", 2, 0}, {"-2", "-3", 0, 33}, {"-3", "-3", 0, 33}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0},
 	{"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 33}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row441 = Row{Options: &options440, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse440 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse442 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options441 = Options{List: []Option{
+var options443 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row444 = Row{Options: &options443, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options443 = Options{List: []Option{
+var options445 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2424,26 +2433,26 @@ var options443 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row444 = Row{Options: &options443, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options445 = Options{List: []Option{
+var options447 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row448 = Row{Options: &options447, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse447 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse449 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options448 = Options{List: []Option{
+var options450 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row449 = Row{Options: &options448, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options450 = Options{List: []Option{
+var options452 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2451,9 +2460,9 @@ var options450 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row453 = Row{Options: &options452, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options452 = Options{List: []Option{
+var options454 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2461,39 +2470,39 @@ var options452 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row453 = Row{Options: &options452, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row455 = Row{Options: &options454, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options454 = Options{List: []Option{
+var options456 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
 	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row455 = Row{Options: &options454, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse456 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse458 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options457 = Options{List: []Option{
+var options459 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row458 = Row{Options: &options457, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options459 = Options{List: []Option{
+var options461 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse461 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse463 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options462 = Options{List: []Option{
+var options464 = Options{List: []Option{
 	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
 	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row463 = Row{Options: &options462, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row465 = Row{Options: &options464, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options464 = Options{List: []Option{
+var options466 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2507,201 +2516,201 @@ var options464 = Options{List: []Option{
 	{"-X", "-X", 2, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row465 = Row{Options: &options464, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options466 = Options{List: []Option{
+var options468 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse468 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse470 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options469 = Options{List: []Option{
+var options471 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row470 = Row{Options: &options469, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options471 = Options{List: []Option{
+var options473 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options473 = Options{List: []Option{
-	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
 var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options475 = Options{List: []Option{
-	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
+	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
 
 var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options477 = Options{List: []Option{
-	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
-	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
+	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options479 = Options{List: []Option{
+	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
+	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options481 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options481 = Options{List: []Option{
+var options483 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row484 = Row{Options: &options483, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse483 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse485 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options484 = Options{List: []Option{
+var options486 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row485 = Row{Options: &options484, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row487 = Row{Options: &options486, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse486 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse488 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options487 = Options{List: []Option{
+var options489 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options489 = Options{List: []Option{
-	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
-	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row490 = Row{Options: &options489, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options491 = Options{List: []Option{
-	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
+	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
+	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options493 = Options{List: []Option{
+	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options495 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row496 = Row{Options: &options495, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse495 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse497 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options496 = Options{List: []Option{
+var options498 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse498 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse500 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options499 = Options{List: []Option{
+var options501 = Options{List: []Option{
 	{"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "-a", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row500 = Row{Options: &options499, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options501 = Options{List: []Option{
+var options503 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options503 = Options{List: []Option{
-	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row504 = Row{Options: &options503, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options505 = Options{List: []Option{
+	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options507 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row508 = Row{Options: &options507, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse507 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse509 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse508 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse510 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options509 = Options{List: []Option{
+var options511 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row510 = Row{Options: &options509, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse511 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse513 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse512 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse514 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options513 = Options{List: []Option{
+var options515 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options515 = Options{List: []Option{
-	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row516 = Row{Options: &options515, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options517 = Options{List: []Option{
+	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row518 = Row{Options: &options517, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options519 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row518 = Row{Options: &options517, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row520 = Row{Options: &options519, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options519 = Options{List: []Option{
+var options521 = Options{List: []Option{
 	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
 	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row520 = Row{Options: &options519, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row522 = Row{Options: &options521, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options521 = Options{List: []Option{
+var options523 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row522 = Row{Options: &options521, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row524 = Row{Options: &options523, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options523 = Options{List: []Option{
+var options525 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row524 = Row{Options: &options523, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options525 = Options{List: []Option{
+var options527 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2709,34 +2718,34 @@ var options525 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row528 = Row{Options: &options527, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse527 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
-
-var options528 = Options{List: []Option{
-	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var worse529 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
 var options530 = Options{List: []Option{
-	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
-	{"-u", "-u", 0, 0},
+	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row531 = Row{Options: &options530, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse532 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var options532 = Options{List: []Option{
+	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
+	{"-u", "-u", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
 
-var options533 = Options{List: []Option{
+var row533 = Row{Options: &options532, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var worse534 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+
+var options535 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row534 = Row{Options: &options533, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse535 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse537 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options536 = Options{List: []Option{
+var options538 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2750,17 +2759,17 @@ var options536 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row537 = Row{Options: &options536, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row539 = Row{Options: &options538, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options538 = Options{List: []Option{
+var options540 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row539 = Row{Options: &options538, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row541 = Row{Options: &options540, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row540 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row542 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options541 = Options{List: []Option{
+var options543 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0},
@@ -2769,9 +2778,9 @@ var options541 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row542 = Row{Options: &options541, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options543 = Options{List: []Option{
+var options545 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2779,79 +2788,79 @@ var options543 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse545 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse547 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row546 = Row{Options: &options536, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
-
-var options547 = Options{List: []Option{
-	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row548 = Row{Options: &options547, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row548 = Row{Options: &options538, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
 var options549 = Options{List: []Option{
-	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
+	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row550 = Row{Options: &options549, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
 var options551 = Options{List: []Option{
-	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
+	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
 
 var row552 = Row{Options: &options551, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
 var options553 = Options{List: []Option{
+	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row554 = Row{Options: &options553, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var options555 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options555 = Options{List: []Option{
+var options557 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row556 = Row{Options: &options555, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row558 = Row{Options: &options557, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse557 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse559 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options558 = Options{List: []Option{
+var options560 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 111}, {"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119},
 	{"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119},
 	{"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row559 = Row{Options: &options558, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row561 = Row{Options: &options560, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper560 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper562 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options561 = Options{List: []Option{
+var options563 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row562 = Row{Options: &options561, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row564 = Row{Options: &options563, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options563 = Options{List: []Option{
+var options565 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row564 = Row{Options: &options563, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row566 = Row{Options: &options565, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options565 = Options{List: []Option{
+var options567 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row566 = Row{Options: &options565, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row568 = Row{Options: &options567, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts567 = []Act{
+var acts569 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -2874,25 +2883,25 @@ var acts567 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options568 = Options{List: []Option{
+var options570 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row569 = Row{Options: &options568, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row571 = Row{Options: &options570, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options570 = Options{List: []Option{
+var options572 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row571 = Row{Options: &options570, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row573 = Row{Options: &options572, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts572 = []Act{
+var acts574 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts573 = []Act{
+var acts575 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -2902,38 +2911,38 @@ var acts573 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options574 = Options{List: []Option{
+var options576 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--data-dir", "--data-dir", 1, 116}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0},
 	{"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 33},
 	{"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0},
 	{"-p", "--project", 1, 33}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row575 = Row{Options: &options574, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row577 = Row{Options: &options576, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options576 = Options{List: []Option{
+var options578 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row577 = Row{Options: &options576, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row579 = Row{Options: &options578, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options578 = Options{List: []Option{
+var options580 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper579 = Wrapper{Options: &options578, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper581 = Wrapper{Options: &options580, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options580 = Options{List: []Option{
+var options582 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--pass-credentials", "--pass-credentials", 0, 33}, {"--password", "--password", 1, 33}, {"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repo", "--repo", 1, 33}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"--username", "--username", 1, 33},
 	{"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row581 = Row{Options: &options580, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row583 = Row{Options: &options582, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts582 = []Act{
+var acts584 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -2952,16 +2961,16 @@ var acts582 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row583 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row585 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options584 = Options{List: []Option{
+var options586 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row585 = Row{Options: &options584, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row587 = Row{Options: &options586, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts586 = []Act{
+var acts588 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2990,72 +2999,72 @@ var acts586 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options587 = Options{List: []Option{
+var options589 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--dyno-name", "--dyno-name", 1, 0}, {"--json", "--json", 0, 0}, {"--num", "--num", 1, 0}, {"--remote", "--remote", 1, 0}, {"--source", "--source", 1, 0}, {"--tail", "--tail", 0, 0}, {"-a", "--app", 1, 0},
 	{"-d", "--dyno-name", 1, 0}, {"-n", "--num", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--source", 1, 0}, {"-t", "--tail", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row588 = Row{Options: &options587, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row590 = Row{Options: &options589, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options589 = Options{List: []Option{
+var options591 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper590 = Wrapper{Options: &options589, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
-
-var options591 = Options{List: []Option{
-	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row592 = Row{Options: &options591, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper592 = Wrapper{Options: &options591, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
 var options593 = Options{List: []Option{
-	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
+	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row594 = Row{Options: &options593, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options595 = Options{List: []Option{
+	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row596 = Row{Options: &options595, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options597 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language596 = Language{Options: &options595, Python: false}
+var language598 = Language{Options: &options597, Python: false}
 
-var worse597 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse599 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts598 = []Act{
+var acts600 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options599 = Options{List: []Option{
+var options601 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row600 = Row{Options: &options599, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row602 = Row{Options: &options601, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse601 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse603 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts602 = []Act{
+var acts604 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options603 = Options{List: []Option{
+var options605 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row604 = Row{Options: &options603, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row606 = Row{Options: &options605, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options605 = Options{List: []Option{
+var options607 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3063,58 +3072,58 @@ var options605 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper606 = Wrapper{Options: &options605, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper608 = Wrapper{Options: &options607, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options607 = Options{List: []Option{
+var options609 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper608 = Wrapper{Options: &options607, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper610 = Wrapper{Options: &options609, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options609 = Options{List: []Option{
+var options611 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row610 = Row{Options: &options609, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row612 = Row{Options: &options611, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options611 = Options{List: []Option{
+var options613 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper612 = Wrapper{Options: &options611, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper614 = Wrapper{Options: &options613, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options613 = Options{List: []Option{
+var options615 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper614 = Wrapper{Options: &options613, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper616 = Wrapper{Options: &options615, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options615 = Options{List: []Option{
+var options617 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row616 = Row{Options: &options615, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row618 = Row{Options: &options617, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options617 = Options{List: []Option{
+var options619 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row618 = Row{Options: &options617, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row620 = Row{Options: &options619, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options619 = Options{List: []Option{
+var options621 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper620 = Wrapper{Options: &options619, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper622 = Wrapper{Options: &options621, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options621 = Options{List: []Option{
+var options623 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3122,44 +3131,53 @@ var options621 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row622 = Row{Options: &options621, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row624 = Row{Options: &options623, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper623 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper625 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options624 = Options{List: []Option{
+var options626 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language625 = Language{Options: &options624, Python: false}
+var language627 = Language{Options: &options626, Python: false}
 
-var archive626 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive628 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options627 = Options{List: []Option{
+var options629 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
+	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
+	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
+	{"-u", "-u", 1, 102},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row630 = Row{Options: &options629, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options631 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row628 = Row{Options: &options627, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row632 = Row{Options: &options631, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options629 = Options{List: []Option{
+var options633 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language630 = Language{Options: &options629, Python: false}
+var language634 = Language{Options: &options633, Python: false}
 
-var options631 = Options{List: []Option{
+var options635 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row632 = Row{Options: &options631, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row636 = Row{Options: &options635, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options633 = Options{List: []Option{
+var options637 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3170,21 +3188,21 @@ var options633 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row634 = Row{Options: &options633, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row638 = Row{Options: &options637, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options635 = Options{List: []Option{
+var options639 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row636 = Row{Options: &options635, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row640 = Row{Options: &options639, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options637 = Options{List: []Option{
+var options641 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row638 = Row{Options: &options637, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row642 = Row{Options: &options641, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options639 = Options{List: []Option{
+var options643 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3195,11 +3213,11 @@ var options639 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row640 = Row{Options: &options639, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row644 = Row{Options: &options643, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse641 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse645 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts642 = []Act{
+var acts646 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3207,22 +3225,22 @@ var acts642 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options643 = Options{List: []Option{
+var options647 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row644 = Row{Options: &options643, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row648 = Row{Options: &options647, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options645 = Options{List: []Option{
+var options649 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row646 = Row{Options: &options645, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row650 = Row{Options: &options649, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts647 = []Act{
+var acts651 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3240,7 +3258,7 @@ var acts647 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts648 = []Act{
+var acts652 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3261,7 +3279,7 @@ var acts648 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts649 = []Act{
+var acts653 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3269,64 +3287,64 @@ var acts649 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options650 = Options{List: []Option{
+var options654 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row651 = Row{Options: &options650, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row655 = Row{Options: &options654, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options652 = Options{List: []Option{
+var options656 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row653 = Row{Options: &options652, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row657 = Row{Options: &options656, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse654 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse658 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse655 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse659 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options656 = Options{List: []Option{
+var options660 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper657 = Wrapper{Options: &options656, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
-
-var options658 = Options{List: []Option{
-	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
-	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row659 = Row{Options: &options658, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options660 = Options{List: []Option{
-	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
-	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var wrapper661 = Wrapper{Options: &options660, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper661 = Wrapper{Options: &options660, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
 var options662 = Options{List: []Option{
-	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
+	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
+	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row663 = Row{Options: &options662, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options664 = Options{List: []Option{
+	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
+	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper665 = Wrapper{Options: &options664, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+
+var options666 = Options{List: []Option{
+	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row667 = Row{Options: &options666, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options668 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row665 = Row{Options: &options664, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row669 = Row{Options: &options668, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts666 = []Act{
+var acts670 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3334,7 +3352,7 @@ var acts666 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options667 = Options{List: []Option{
+var options671 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3345,53 +3363,53 @@ var options667 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row668 = Row{Options: &options667, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row672 = Row{Options: &options671, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options669 = Options{List: []Option{
+var options673 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row670 = Row{Options: &options669, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row674 = Row{Options: &options673, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options671 = Options{List: []Option{
+var options675 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row672 = Row{Options: &options671, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row676 = Row{Options: &options675, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts673 = []Act{
+var acts677 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options674 = Options{List: []Option{
+var options678 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row675 = Row{Options: &options674, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options676 = Options{List: []Option{
-	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
-	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row677 = Row{Options: &options676, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options678 = Options{List: []Option{
-	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
-	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
-}, Danger: true, Writes: false, Values: true, Reads: false}
 
 var row679 = Row{Options: &options678, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options680 = Options{List: []Option{
-	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
-	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
+	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
+	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row681 = Row{Options: &options680, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options682 = Options{List: []Option{
+	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
+	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
+}, Danger: true, Writes: false, Values: true, Reads: false}
+
+var row683 = Row{Options: &options682, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options684 = Options{List: []Option{
+	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
+	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row685 = Row{Options: &options684, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options686 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3401,24 +3419,24 @@ var options682 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper683 = Wrapper{Options: &options682, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper687 = Wrapper{Options: &options686, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options684 = Options{List: []Option{
+var options688 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row685 = Row{Options: &options684, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row689 = Row{Options: &options688, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options686 = Options{List: []Option{
+var options690 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row687 = Row{Options: &options686, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row691 = Row{Options: &options690, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options688 = Options{List: []Option{
+var options692 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3428,27 +3446,27 @@ var options688 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row689 = Row{Options: &options688, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row693 = Row{Options: &options692, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts690 = []Act{
+var acts694 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options691 = Options{List: []Option{
+var options695 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row692 = Row{Options: &options691, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row696 = Row{Options: &options695, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse693 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse697 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts694 = []Act{
+var acts698 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3463,36 +3481,36 @@ var acts694 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options695 = Options{List: []Option{
+var options699 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row696 = Row{Options: &options695, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row700 = Row{Options: &options699, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options697 = Options{List: []Option{
+var options701 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row698 = Row{Options: &options697, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row702 = Row{Options: &options701, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options699 = Options{List: []Option{
+var options703 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row704 = Row{Options: &options703, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options701 = Options{List: []Option{
+var options705 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row702 = Row{Options: &options701, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse703 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse707 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts704 = []Act{
+var acts708 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3501,29 +3519,29 @@ var acts704 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options705 = Options{List: []Option{
+var options709 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper706 = Wrapper{Options: &options705, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper710 = Wrapper{Options: &options709, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options707 = Options{List: []Option{
+var options711 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper708 = Wrapper{Options: &options707, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper712 = Wrapper{Options: &options711, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options709 = Options{List: []Option{
+var options713 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row710 = Row{Options: &options709, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts711 = []Act{
+var acts715 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3534,25 +3552,25 @@ var acts711 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options712 = Options{List: []Option{
+var options716 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row713 = Row{Options: &options712, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row717 = Row{Options: &options716, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options714 = Options{List: []Option{
-	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 116}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 116}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
+var options718 = Options{List: []Option{
+	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 101}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 101}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row715 = Row{Options: &options714, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row719 = Row{Options: &options718, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options716 = Options{List: []Option{
+var options720 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row717 = Row{Options: &options716, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row721 = Row{Options: &options720, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts718 = []Act{
+var acts722 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3563,33 +3581,33 @@ var acts718 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options719 = Options{List: []Option{
+var options723 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row720 = Row{Options: &options719, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row724 = Row{Options: &options723, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts721 = []Act{
+var acts725 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options722 = Options{List: []Option{
+var options726 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper723 = Wrapper{Options: &options722, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper727 = Wrapper{Options: &options726, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row724 = Row{Options: &options669, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row728 = Row{Options: &options673, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts725 = []Act{
+var acts729 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var row726 = Row{Options: &options295, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row730 = Row{Options: &options297, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options727 = Options{List: []Option{
+var options731 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3601,24 +3619,24 @@ var options727 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row728 = Row{Options: &options727, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row732 = Row{Options: &options731, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options729 = Options{List: []Option{
+var options733 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row730 = Row{Options: &options729, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row734 = Row{Options: &options733, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options731 = Options{List: []Option{
+var options735 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row732 = Row{Options: &options731, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row736 = Row{Options: &options735, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts733 = []Act{
+var acts737 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3632,7 +3650,7 @@ var acts733 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts734 = []Act{
+var acts738 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3644,20 +3662,29 @@ var acts734 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options735 = Options{List: []Option{
+var options739 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper736 = Wrapper{Options: &options735, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper740 = Wrapper{Options: &options739, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options737 = Options{List: []Option{
+var options741 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
+	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
+	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
+	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options743 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper738 = Wrapper{Options: &options737, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper744 = Wrapper{Options: &options743, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts739 = []Act{
+var acts745 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3668,20 +3695,20 @@ var acts739 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options740 = Options{List: []Option{
+var options746 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row741 = Row{Options: &options740, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row747 = Row{Options: &options746, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options742 = Options{List: []Option{
+var options748 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row743 = Row{Options: &options742, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row749 = Row{Options: &options748, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options744 = Options{List: []Option{
+var options750 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -3691,24 +3718,24 @@ var options744 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language745 = Language{Options: &options744, Python: false}
+var language751 = Language{Options: &options750, Python: false}
 
-var options746 = Options{List: []Option{
+var options752 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper747 = Wrapper{Options: &options746, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper753 = Wrapper{Options: &options752, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options748 = Options{List: []Option{
+var options754 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper749 = Wrapper{Options: &options748, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper755 = Wrapper{Options: &options754, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts750 = []Act{
+var acts756 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3726,21 +3753,21 @@ var acts750 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options751 = Options{List: []Option{
+var options757 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--force-dep", "--force-dep", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--result-json", "--result-json", 1, 119},
 	{"--root", "--root", 1, 33}, {"--workdir", "--workdir", 1, 116}, {"-c", "--conf", 1, 120}, {"-e", "-e", 1, 0}, {"-f", "--noxfile", 1, 120}, {"-k", "-k", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row752 = Row{Options: &options751, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row758 = Row{Options: &options757, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse753 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse759 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts754 = []Act{
+var acts760 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options755 = Options{List: []Option{
+var options761 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3752,9 +3779,9 @@ var options755 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row756 = Row{Options: &options755, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row762 = Row{Options: &options761, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options757 = Options{List: []Option{
+var options763 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3767,11 +3794,11 @@ var options757 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row758 = Row{Options: &options757, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row764 = Row{Options: &options763, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse759 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse765 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options760 = Options{List: []Option{
+var options766 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3783,9 +3810,9 @@ var options760 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row761 = Row{Options: &options760, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row767 = Row{Options: &options766, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options762 = Options{List: []Option{
+var options768 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3796,15 +3823,15 @@ var options762 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row763 = Row{Options: &options762, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row769 = Row{Options: &options768, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row764 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row770 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse765 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse771 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row766 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row772 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options767 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -3812,52 +3839,52 @@ var options767 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper768 = Wrapper{Options: &options767, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper774 = Wrapper{Options: &options773, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options769 = Options{List: []Option{
+var options775 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper770 = Wrapper{Options: &options769, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
-
-var options771 = Options{List: []Option{
-	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
-	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options773 = Options{List: []Option{
-	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
-	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119},
-	{"--output-path", "--output-path", 1, 116}, {"--outputFile", "--outputFile", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0},
-	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row774 = Row{Options: &options773, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var worse775 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
-
-var worse776 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var wrapper776 = Wrapper{Options: &options775, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
 var options777 = Options{List: []Option{
-	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
-	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
-	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
+	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
+	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row778 = Row{Options: &options777, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options779 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
+	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119},
+	{"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
+	{"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row780 = Row{Options: &options779, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse781 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var worse782 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var options783 = Options{List: []Option{
+	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
+	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
+	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row784 = Row{Options: &options783, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options785 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row780 = Row{Options: &options779, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row786 = Row{Options: &options785, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options781 = Options{List: []Option{
+var options787 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -3866,32 +3893,32 @@ var options781 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row782 = Row{Options: &options781, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row788 = Row{Options: &options787, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse783 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse789 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts784 = []Act{
+var acts790 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options785 = Options{List: []Option{
+var options791 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120},
 	{"--printer", "--printer", 1, 120}, {"--report", "--report", 1, 102}, {"--report-checkstyle", "--report-checkstyle", 1, 119}, {"--report-file", "--report-checkstyle", 1, 119}, {"--report-full", "--report-checkstyle", 1, 119}, {"--report-json", "--report-checkstyle", 1, 119}, {"--report-junit", "--report-checkstyle", 1, 119}, {"--require", "--require", 1, 120},
 	{"--root", "--root", 1, 111}, {"--rules", "--rules", 1, 0}, {"--runtime-set", "--config-delete", 1, 33}, {"--set-baseline", "--set-baseline", 1, 119}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row786 = Row{Options: &options785, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row792 = Row{Options: &options791, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options787 = Options{List: []Option{
+var options793 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row788 = Row{Options: &options787, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row794 = Row{Options: &options793, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options789 = Options{List: []Option{
+var options795 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -3899,69 +3926,69 @@ var options789 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row790 = Row{Options: &options789, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row796 = Row{Options: &options795, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive791 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive797 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options792 = Options{List: []Option{
+var options798 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper793 = Wrapper{Options: &options792, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper799 = Wrapper{Options: &options798, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options794 = Options{List: []Option{
+var options800 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language795 = Language{Options: &options794, Python: false}
+var language801 = Language{Options: &options800, Python: false}
 
-var options796 = Options{List: []Option{
+var options802 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language797 = Language{Options: &options796, Python: false}
+var language803 = Language{Options: &options802, Python: false}
 
-var options798 = Options{List: []Option{
+var options804 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row799 = Row{Options: &options798, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row805 = Row{Options: &options804, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse800 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse806 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options801 = Options{List: []Option{
+var options807 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row802 = Row{Options: &options801, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row808 = Row{Options: &options807, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options803 = Options{List: []Option{
+var options809 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row804 = Row{Options: &options803, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row810 = Row{Options: &options809, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options805 = Options{List: []Option{
+var options811 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row806 = Row{Options: &options805, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row812 = Row{Options: &options811, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options807 = Options{List: []Option{
+var options813 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -3969,64 +3996,64 @@ var options807 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row808 = Row{Options: &options807, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row814 = Row{Options: &options813, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse809 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse815 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options810 = Options{List: []Option{
+var options816 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row811 = Row{Options: &options810, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options812 = Options{List: []Option{
+var options818 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper813 = Wrapper{Options: &options812, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper819 = Wrapper{Options: &options818, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options814 = Options{List: []Option{
+var options820 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper815 = Wrapper{Options: &options814, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper821 = Wrapper{Options: &options820, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options816 = Options{List: []Option{
-	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 0},
+var options822 = Options{List: []Option{
+	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 101}, {"--project", "--project", 1, 0},
 	{"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0}, {"-C", "--config-file", 1, 120},
 	{"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row823 = Row{Options: &options822, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options818 = Options{List: []Option{
+var options824 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row819 = Row{Options: &options818, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row825 = Row{Options: &options824, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options820 = Options{List: []Option{
+var options826 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row821 = Row{Options: &options820, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row827 = Row{Options: &options826, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options822 = Options{List: []Option{
+var options828 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper823 = Wrapper{Options: &options822, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper829 = Wrapper{Options: &options828, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options824 = Options{List: []Option{
+var options830 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4034,41 +4061,50 @@ var options824 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row825 = Row{Options: &options824, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row831 = Row{Options: &options830, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options826 = Options{List: []Option{
+var options832 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row827 = Row{Options: &options826, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row833 = Row{Options: &options832, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse828 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse834 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options829 = Options{List: []Option{
+var options835 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
+	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
+	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
+	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row836 = Row{Options: &options835, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options837 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row830 = Row{Options: &options829, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row838 = Row{Options: &options837, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options831 = Options{List: []Option{
+var options839 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row832 = Row{Options: &options831, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row840 = Row{Options: &options839, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options833 = Options{List: []Option{
+var options841 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 0},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row834 = Row{Options: &options833, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row842 = Row{Options: &options841, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse835 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse843 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts836 = []Act{
+var acts844 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4077,7 +4113,7 @@ var acts836 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options837 = Options{List: []Option{
+var options845 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4086,15 +4122,15 @@ var options837 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper838 = Wrapper{Options: &options837, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper846 = Wrapper{Options: &options845, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options839 = Options{List: []Option{
+var options847 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row840 = Row{Options: &options839, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options841 = Options{List: []Option{
+var options849 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4106,23 +4142,23 @@ var options841 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row842 = Row{Options: &options841, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row850 = Row{Options: &options849, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options843 = Options{List: []Option{
+var options851 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row844 = Row{Options: &options843, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row852 = Row{Options: &options851, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options845 = Options{List: []Option{
+var options853 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row846 = Row{Options: &options845, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row854 = Row{Options: &options853, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts847 = []Act{
+var acts855 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4139,32 +4175,43 @@ var acts847 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options848 = Options{List: []Option{
+var options856 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row849 = Row{Options: &options848, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row857 = Row{Options: &options856, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options850 = Options{List: []Option{
-	{"--basetemp", "--basetemp", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120},
-	{"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 87}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--ds", "--ds", 1, 33},
-	{"--durations", "--durations", 1, 0}, {"--ff", "--ff", 0, 0}, {"--help", "--help", 0, 0}, {"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json-report-file", "--json-report-file", 1, 119},
-	{"--junit-xml", "--junit-xml", 1, 119}, {"--junitxml", "--junit-xml", 1, 119}, {"--lf", "--lf", 0, 0}, {"--log-file", "--log-file", 1, 119}, {"--maxfail", "--maxfail", 1, 0}, {"--numprocesses", "--numprocesses", 1, 0}, {"--override-ini", "--override-ini", 1, 33}, {"--pastebin", "--pastebin", 1, 33},
-	{"--pdb", "--pdb", 0, 120}, {"--pdbcls", "--pdbcls", 1, 120}, {"--pyargs", "--pyargs", 0, 33}, {"--pythonwarnings", "--pythonwarnings", 1, 0}, {"--report-log", "--report-log", 1, 119}, {"--resultlog", "--resultlog", 1, 119}, {"--rootdir", "--rootdir", 1, 33}, {"--rsyncdir", "--rsyncdir", 1, 33},
-	{"--sw", "--sw", 0, 0}, {"--tb", "--tb", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trace", "--trace", 0, 120}, {"--tx", "--tx", 1, 120}, {"--version", "--version", 0, 0}, {"-W", "--pythonwarnings", 1, 0}, {"-c", "--config-file", 1, 120},
-	{"-h", "--help", 0, 0}, {"-k", "-k", 1, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "--numprocesses", 1, 0}, {"-o", "--override-ini", 1, 33}, {"-p", "-p", 1, 80}, {"-q", "-q", 0, 0},
-	{"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
+var options858 = Options{List: []Option{
+	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
+	{"--max-line-length", "--max-line-length", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 120},
+	{"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"-c", "-c", 1, 33}, {"-f", "--output-format", 1, 87}, {"-i", "-i", 1, 109}, {"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119},
+	{"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row851 = Row{Options: &options850, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row859 = Row{Options: &options858, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse852 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var options860 = Options{List: []Option{
+	{"--alluredir", "--alluredir", 1, 101}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0},
+	{"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33},
+	{"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120}, {"--ds", "--ds", 1, 33}, {"--durations", "--durations", 1, 0}, {"--excelreport", "--ctrf", 1, 119}, {"--ff", "--ff", 0, 0},
+	{"--help", "--help", 0, 0}, {"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json", "--ctrf", 1, 119}, {"--json-report-file", "--json-report-file", 1, 119}, {"--junit-xml", "--junit-xml", 1, 119},
+	{"--junitxml", "--junit-xml", 1, 119}, {"--lf", "--lf", 0, 0}, {"--log-file", "--log-file", 1, 119}, {"--maxfail", "--maxfail", 1, 0}, {"--md-report-output", "--ctrf", 1, 119}, {"--mpl-generate-path", "--splinter-screenshot-dir", 1, 116}, {"--mpl-results-path", "--splinter-screenshot-dir", 1, 116}, {"--numprocesses", "--numprocesses", 1, 0},
+	{"--output", "--output", 1, 101}, {"--override-ini", "--override-ini", 1, 33}, {"--pastebin", "--pastebin", 1, 33}, {"--pdb", "--pdb", 0, 120}, {"--pdbcls", "--pdbcls", 1, 120}, {"--pstats-dir", "--splinter-screenshot-dir", 1, 116}, {"--pyargs", "--pyargs", 0, 33}, {"--pythonwarnings", "--pythonwarnings", 1, 0},
+	{"--report-log", "--report-log", 1, 119}, {"--resultlog", "--resultlog", 1, 119}, {"--rootdir", "--rootdir", 1, 33}, {"--rsyncdir", "--rsyncdir", 1, 33}, {"--splinter-screenshot-dir", "--splinter-screenshot-dir", 1, 116}, {"--sw", "--sw", 0, 0}, {"--tb", "--tb", 1, 0}, {"--timeout", "--timeout", 1, 0},
+	{"--trace", "--trace", 0, 120}, {"--tx", "--tx", 1, 120}, {"--version", "--version", 0, 0}, {"-W", "--pythonwarnings", 1, 0}, {"-c", "--config-file", 1, 120}, {"-h", "--help", 0, 0}, {"-k", "-k", 1, 0}, {"-l", "-l", 0, 0},
+	{"-m", "-m", 1, 0}, {"-n", "--numprocesses", 1, 0}, {"-o", "--override-ini", 1, 33}, {"-p", "-p", 1, 80}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
+	{"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
 
-var worse853 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var row861 = Row{Options: &options860, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts854 = []Act{
+var worse862 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var worse863 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var acts864 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4191,7 +4238,7 @@ var acts854 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts855 = []Act{
+var acts865 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4208,13 +4255,13 @@ var acts855 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options856 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper857 = Wrapper{Options: &options856, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper867 = Wrapper{Options: &options866, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts858 = []Act{
+var acts868 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4229,18 +4276,18 @@ var acts858 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options859 = Options{List: []Option{
+var options869 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options860 = Options{List: []Option{
+var options870 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row861 = Row{Options: &options860, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row871 = Row{Options: &options870, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts862 = []Act{
+var acts872 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4270,15 +4317,15 @@ var acts862 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options863 = Options{List: []Option{
+var options873 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper864 = Wrapper{Options: &options863, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper874 = Wrapper{Options: &options873, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts865 = []Act{
+var acts875 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4296,7 +4343,7 @@ var acts865 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts866 = []Act{
+var acts876 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4307,7 +4354,7 @@ var acts866 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options867 = Options{List: []Option{
+var options877 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4315,28 +4362,37 @@ var options867 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row868 = Row{Options: &options867, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row878 = Row{Options: &options877, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options869 = Options{List: []Option{
+var options879 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
+	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
+	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
+	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options881 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row870 = Row{Options: &options869, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row882 = Row{Options: &options881, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse871 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse883 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options872 = Options{List: []Option{
+var options884 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row885 = Row{Options: &options884, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options874 = Options{List: []Option{
+var options886 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4345,11 +4401,11 @@ var options874 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row875 = Row{Options: &options874, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row887 = Row{Options: &options886, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse876 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse888 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts877 = []Act{
+var acts889 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4361,33 +4417,33 @@ var acts877 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var row878 = Row{Options: &options106, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row890 = Row{Options: &options108, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options879 = Options{List: []Option{
+var options891 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language880 = Language{Options: &options879, Python: false}
+var language892 = Language{Options: &options891, Python: false}
 
-var options881 = Options{List: []Option{
+var options893 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row882 = Row{Options: &options881, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row894 = Row{Options: &options893, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse883 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse895 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options884 = Options{List: []Option{
+var options896 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row885 = Row{Options: &options884, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row897 = Row{Options: &options896, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options886 = Options{List: []Option{
+var options898 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4396,37 +4452,37 @@ var options886 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row887 = Row{Options: &options886, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row899 = Row{Options: &options898, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options888 = Options{List: []Option{
+var options900 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper889 = Wrapper{Options: &options888, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper901 = Wrapper{Options: &options900, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options890 = Options{List: []Option{
+var options902 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row891 = Row{Options: &options890, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row903 = Row{Options: &options902, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options892 = Options{List: []Option{
+var options904 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row893 = Row{Options: &options892, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row905 = Row{Options: &options904, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options894 = Options{List: []Option{
+var options906 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row895 = Row{Options: &options894, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row907 = Row{Options: &options906, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options896 = Options{List: []Option{
+var options908 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4438,187 +4494,187 @@ var options896 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row897 = Row{Options: &options896, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row909 = Row{Options: &options908, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options898 = Options{List: []Option{
+var options910 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row899 = Row{Options: &options898, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row911 = Row{Options: &options910, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options900 = Options{List: []Option{
+var options912 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row901 = Row{Options: &options900, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row913 = Row{Options: &options912, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options902 = Options{List: []Option{
+var options914 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row903 = Row{Options: &options902, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row915 = Row{Options: &options914, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options904 = Options{List: []Option{
+var options916 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row905 = Row{Options: &options904, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row917 = Row{Options: &options916, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse906 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse918 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options907 = Options{List: []Option{
+var options919 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row908 = Row{Options: &options907, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row920 = Row{Options: &options919, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts909 = []Act{
+var acts921 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options910 = Options{List: []Option{
+var options922 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper911 = Wrapper{Options: &options910, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper923 = Wrapper{Options: &options922, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options912 = Options{List: []Option{
+var options924 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row913 = Row{Options: &options912, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row925 = Row{Options: &options924, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options914 = Options{List: []Option{
+var options926 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row915 = Row{Options: &options914, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row927 = Row{Options: &options926, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options916 = Options{List: []Option{
+var options928 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper917 = Wrapper{Options: &options916, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper929 = Wrapper{Options: &options928, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options918 = Options{List: []Option{
+var options930 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper919 = Wrapper{Options: &options918, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
-
-var options920 = Options{List: []Option{
-	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row921 = Row{Options: &options920, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options922 = Options{List: []Option{
-	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
-	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
-var row923 = Row{Options: &options922, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
-
-var options924 = Options{List: []Option{
-	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
-	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row925 = Row{Options: &options924, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options926 = Options{List: []Option{
-	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
-	{"-o", "--output", 1, 119},
-}, Danger: false, Writes: true, Values: true, Reads: false}
-
-var row927 = Row{Options: &options926, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options928 = Options{List: []Option{
-	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var wrapper929 = Wrapper{Options: &options928, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
-
-var options930 = Options{List: []Option{
-	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var wrapper931 = Wrapper{Options: &options930, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper931 = Wrapper{Options: &options930, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
 var options932 = Options{List: []Option{
-	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
-	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
-	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
-}, Danger: true, Writes: true, Values: true, Reads: false}
+	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row933 = Row{Options: &options932, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options934 = Options{List: []Option{
-	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
-	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
-}, Danger: true, Writes: true, Values: false, Reads: false}
+	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
+	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
+}, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row935 = Row{Options: &options934, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row935 = Row{Options: &options934, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
 var options936 = Options{List: []Option{
-	{"-a", "-a", 0, 0},
+	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
+	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row937 = Row{Options: &options936, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options938 = Options{List: []Option{
+	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
+	{"-o", "--output", 1, 119},
+}, Danger: false, Writes: true, Values: true, Reads: false}
+
+var row939 = Row{Options: &options938, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options940 = Options{List: []Option{
+	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper941 = Wrapper{Options: &options940, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+
+var options942 = Options{List: []Option{
+	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper943 = Wrapper{Options: &options942, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+
+var options944 = Options{List: []Option{
+	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
+	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
+	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
+}, Danger: true, Writes: true, Values: true, Reads: false}
+
+var row945 = Row{Options: &options944, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options946 = Options{List: []Option{
+	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
+	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row947 = Row{Options: &options946, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options948 = Options{List: []Option{
+	{"-a", "-a", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row949 = Row{Options: &options948, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options950 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row939 = Row{Options: &options938, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row951 = Row{Options: &options950, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options940 = Options{List: []Option{
+var options952 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row941 = Row{Options: &options940, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row953 = Row{Options: &options952, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options942 = Options{List: []Option{
+var options954 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row943 = Row{Options: &options942, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row955 = Row{Options: &options954, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options944 = Options{List: []Option{
+var options956 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper945 = Wrapper{Options: &options944, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper957 = Wrapper{Options: &options956, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options946 = Options{List: []Option{
+var options958 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row947 = Row{Options: &options946, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row959 = Row{Options: &options958, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options948 = Options{List: []Option{
+var options960 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4628,28 +4684,28 @@ var options948 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row949 = Row{Options: &options948, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row961 = Row{Options: &options960, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options950 = Options{List: []Option{
+var options962 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row951 = Row{Options: &options950, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row963 = Row{Options: &options962, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options952 = Options{List: []Option{
+var options964 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper953 = Wrapper{Options: &options952, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper965 = Wrapper{Options: &options964, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options954 = Options{List: []Option{
+var options966 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row955 = Row{Options: &options954, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row967 = Row{Options: &options966, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options956 = Options{List: []Option{
+var options968 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4659,9 +4715,9 @@ var options956 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper957 = Wrapper{Options: &options956, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper969 = Wrapper{Options: &options968, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts958 = []Act{
+var acts970 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4681,7 +4737,7 @@ var acts958 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options959 = Options{List: []Option{
+var options971 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -4689,17 +4745,17 @@ var options959 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row960 = Row{Options: &options959, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row972 = Row{Options: &options971, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options961 = Options{List: []Option{
+var options973 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row974 = Row{Options: &options973, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts963 = []Act{
+var acts975 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4708,17 +4764,17 @@ var acts963 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options964 = Options{List: []Option{
+var options976 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row965 = Row{Options: &options964, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row977 = Row{Options: &options976, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse966 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse978 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options967 = Options{List: []Option{
+var options979 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4727,21 +4783,21 @@ var options967 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper968 = Wrapper{Options: &options967, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper980 = Wrapper{Options: &options979, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options969 = Options{List: []Option{
+var options981 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row970 = Row{Options: &options969, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row982 = Row{Options: &options981, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options971 = Options{List: []Option{
+var options983 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row972 = Row{Options: &options971, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row984 = Row{Options: &options983, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options973 = Options{List: []Option{
+var options985 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4750,17 +4806,17 @@ var options973 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row974 = Row{Options: &options973, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row986 = Row{Options: &options985, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse975 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse987 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts976 = []Act{
+var acts988 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options977 = Options{List: []Option{
+var options989 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -4771,16 +4827,16 @@ var options977 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row978 = Row{Options: &options977, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row990 = Row{Options: &options989, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options979 = Options{List: []Option{
+var options991 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper980 = Wrapper{Options: &options979, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper992 = Wrapper{Options: &options991, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options981 = Options{List: []Option{
+var options993 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -4789,21 +4845,21 @@ var options981 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row982 = Row{Options: &options981, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row994 = Row{Options: &options993, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options983 = Options{List: []Option{
+var options995 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row984 = Row{Options: &options983, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row996 = Row{Options: &options995, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options985 = Options{List: []Option{
+var options997 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row986 = Row{Options: &options985, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row998 = Row{Options: &options997, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts987 = []Act{
+var acts999 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4817,134 +4873,134 @@ var acts987 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options988 = Options{List: []Option{
+var options1000 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row989 = Row{Options: &options988, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1001 = Row{Options: &options1000, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options990 = Options{List: []Option{
+var options1002 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row991 = Row{Options: &options990, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1003 = Row{Options: &options1002, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options992 = Options{List: []Option{
+var options1004 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row993 = Row{Options: &options992, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1005 = Row{Options: &options1004, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options994 = Options{List: []Option{
+var options1006 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper995 = Wrapper{Options: &options994, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1007 = Wrapper{Options: &options1006, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options996 = Options{List: []Option{
+var options1008 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper997 = Wrapper{Options: &options996, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1009 = Wrapper{Options: &options1008, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options998 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row999 = Row{Options: &options998, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1011 = Row{Options: &options1010, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1000 = Options{List: []Option{
+var options1012 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1001 = Row{Options: &options1000, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1013 = Row{Options: &options1012, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1002 = Options{List: []Option{
+var options1014 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1003 = Wrapper{Options: &options1002, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1015 = Wrapper{Options: &options1014, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1004 = Options{List: []Option{
+var options1016 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1005 = Row{Options: &options1004, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1017 = Row{Options: &options1016, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1006 = Options{List: []Option{
+var options1018 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1007 = Row{Options: &options1006, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1019 = Row{Options: &options1018, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1008 = Options{List: []Option{
+var options1020 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1009 = Row{Options: &options1008, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1021 = Row{Options: &options1020, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1010 = Options{List: []Option{
+var options1022 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1011 = Wrapper{Options: &options1010, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1023 = Wrapper{Options: &options1022, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1012 = Options{List: []Option{
+var options1024 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1013 = Row{Options: &options1012, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1025 = Row{Options: &options1024, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1014 = Options{List: []Option{
-	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--html", 1, 116}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
+var options1026 = Options{List: []Option{
+	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1015 = Row{Options: &options1014, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1027 = Row{Options: &options1026, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1016 = []Act{
+var acts1028 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1017 = Options{List: []Option{
+var options1029 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1018 = Wrapper{Options: &options1017, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1030 = Wrapper{Options: &options1029, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1019 = Options{List: []Option{
+var options1031 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1020 = Row{Options: &options1019, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1032 = Row{Options: &options1031, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1021 = Options{List: []Option{
+var options1033 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1022 = Row{Options: &options1021, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1034 = Row{Options: &options1033, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1023 = Options{List: []Option{
+var options1035 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -4952,25 +5008,25 @@ var options1023 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1024 = Wrapper{Options: &options1023, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1036 = Wrapper{Options: &options1035, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1025 = Options{List: []Option{
+var options1037 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1026 = Row{Options: &options1025, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1038 = Row{Options: &options1037, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1027 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1039 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1028 = Options{List: []Option{
+var options1040 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1029 = Row{Options: &options1028, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1041 = Row{Options: &options1040, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1030 = []Act{
+var acts1042 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -4992,33 +5048,33 @@ var acts1030 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1031 = Options{List: []Option{
+var options1043 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1032 = Row{Options: &options1031, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1044 = Row{Options: &options1043, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1033 = Options{List: []Option{
+var options1045 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1034 = Row{Options: &options1033, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1046 = Row{Options: &options1045, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1035 = Options{List: []Option{
+var options1047 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1036 = Row{Options: &options1035, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1048 = Row{Options: &options1047, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1037 = Options{List: []Option{
+var options1049 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5028,39 +5084,39 @@ var options1037 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1038 = Wrapper{Options: &options1037, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1050 = Wrapper{Options: &options1049, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1039 = Options{List: []Option{
+var options1051 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1040 = Wrapper{Options: &options1039, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1052 = Wrapper{Options: &options1051, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1041 = Options{List: []Option{
+var options1053 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1042 = Row{Options: &options1041, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1054 = Row{Options: &options1053, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1043 = Row{Options: &options1041, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1055 = Row{Options: &options1053, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1044 = Options{List: []Option{
+var options1056 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
-	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reportsDirectory", "--coverage.reportsDirectory", 1, 116}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0},
-	{"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33}, {"--inspect", "--inspectBrk", 2, 33},
-	{"--inspect-brk", "--inspectBrk", 2, 33}, {"--inspectBrk", "--inspectBrk", 2, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--minWorkers", "--minWorkers", 1, 0}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--pool", "--pool", 1, 102},
-	{"--poolOptions.forks.execArgv", "--poolOptions.forks.execArgv", 1, 120}, {"--poolOptions.threads.execArgv", "--poolOptions.threads.execArgv", 1, 120}, {"--poolOptions.vmForks.execArgv", "--poolOptions.vmForks.execArgv", 1, 120}, {"--poolOptions.vmThreads.execArgv", "--poolOptions.vmThreads.execArgv", 1, 120}, {"--project", "--project", 1, 0}, {"--reporter", "--reporters", 1, 102}, {"--reporters", "--reporters", 1, 102}, {"--retry", "--retry", 1, 0},
-	{"--root", "--dir", 1, 33}, {"--run", "--run", 0, 0}, {"--runner", "--runner", 1, 120}, {"--sequence.sequencer", "--sequence.sequencer", 1, 120}, {"--setupFiles", "--setupFiles", 1, 120}, {"--shard", "--shard", 1, 0}, {"--snapshotEnvironment", "--snapshotEnvironment", 1, 120}, {"--snapshotSerializers", "--snapshotSerializers", 1, 120},
-	{"--testNamePattern", "--testNamePattern", 1, 0}, {"--testTimeout", "--testTimeout", 1, 0}, {"--typecheck", "--typecheck", 2, 0}, {"--typecheck.checker", "--typecheck.checker", 1, 120}, {"--typecheck.tsconfig", "--typecheck.tsconfig", 1, 120}, {"--ui", "--ui", 0, 0}, {"--update", "--update", 0, 109}, {"--vmMemoryLimit", "--vmMemoryLimit", 1, 0},
-	{"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
+	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
+	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
+	{"--inspect", "--inspectBrk", 2, 33}, {"--inspect-brk", "--inspectBrk", 2, 33}, {"--inspectBrk", "--inspectBrk", 2, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--minWorkers", "--minWorkers", 1, 0}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outputFile", "--outputFile", 1, 119},
+	{"--pool", "--pool", 1, 102}, {"--poolOptions.forks.execArgv", "--poolOptions.forks.execArgv", 1, 120}, {"--poolOptions.threads.execArgv", "--poolOptions.threads.execArgv", 1, 120}, {"--poolOptions.vmForks.execArgv", "--poolOptions.vmForks.execArgv", 1, 120}, {"--poolOptions.vmThreads.execArgv", "--poolOptions.vmThreads.execArgv", 1, 120}, {"--project", "--project", 1, 0}, {"--reporter", "--reporters", 1, 102}, {"--reporters", "--reporters", 1, 102},
+	{"--retry", "--retry", 1, 0}, {"--root", "--dir", 1, 33}, {"--run", "--run", 0, 0}, {"--runner", "--runner", 1, 120}, {"--sequence.sequencer", "--sequence.sequencer", 1, 120}, {"--setupFiles", "--setupFiles", 1, 120}, {"--shard", "--shard", 1, 0}, {"--snapshotEnvironment", "--snapshotEnvironment", 1, 120},
+	{"--snapshotSerializers", "--snapshotSerializers", 1, 120}, {"--testNamePattern", "--testNamePattern", 1, 0}, {"--testTimeout", "--testTimeout", 1, 0}, {"--typecheck", "--typecheck", 2, 0}, {"--typecheck.checker", "--typecheck.checker", 1, 120}, {"--typecheck.tsconfig", "--typecheck.tsconfig", 1, 120}, {"--ui", "--ui", 0, 0}, {"--update", "--update", 0, 109},
+	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1045 = Row{Options: &options1044, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1057 = Row{Options: &options1056, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1046 = Options{List: []Option{
+var options1058 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5068,9 +5124,9 @@ var options1046 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1047 = Wrapper{Options: &options1046, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1059 = Wrapper{Options: &options1058, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1048 = Options{List: []Option{
+var options1060 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5080,15 +5136,15 @@ var options1048 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1049 = Wrapper{Options: &options1048, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1061 = Wrapper{Options: &options1060, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1050 = Options{List: []Option{
+var options1062 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1051 = Row{Options: &options1050, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1063 = Row{Options: &options1062, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1052 = Options{List: []Option{
+var options1064 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5100,26 +5156,26 @@ var options1052 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1053 = Row{Options: &options1052, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1065 = Row{Options: &options1064, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1054 = []Act{
+var acts1066 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1055 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1067 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1056 = Options{List: []Option{
+var options1068 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1057 = Row{Options: &options1056, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1069 = Row{Options: &options1068, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1058 = []Act{
+var acts1070 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5143,57 +5199,57 @@ var acts1058 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1059 = Options{List: []Option{
+var options1071 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1060 = Wrapper{Options: &options1059, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1072 = Wrapper{Options: &options1071, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1061 = Options{List: []Option{
+var options1073 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1062 = Row{Options: &options1061, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1074 = Row{Options: &options1073, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1063 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1075 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1064 = Options{List: []Option{
+var options1076 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1065 = Row{Options: &options1064, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1077 = Row{Options: &options1076, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1066 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1078 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1067 = Options{List: []Option{
+var options1079 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1068 = Row{Options: &options1067, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1080 = Row{Options: &options1079, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1069 = Options{List: []Option{
+var options1081 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1070 = Row{Options: &options1069, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1082 = Row{Options: &options1081, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1071 = Options{List: []Option{
+var options1083 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1072 = Row{Options: &options1071, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1084 = Row{Options: &options1083, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1073 = Options{List: []Option{
+var options1085 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5202,11 +5258,11 @@ var options1073 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1074 = Row{Options: &options1073, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1086 = Row{Options: &options1085, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1075 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1087 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1076 = Options{List: []Option{
+var options1088 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5214,15 +5270,15 @@ var options1076 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1077 = Row{Options: &options1076, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1089 = Row{Options: &options1088, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1078 = Options{List: []Option{
+var options1090 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1079 = Row{Options: &options1078, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1091 = Row{Options: &options1090, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5454,25 +5510,25 @@ var commands = [...]Command{
 	{Name: "b2 sync", Transfer: &options79},
 	{Name: "b2 upload-file", Transfer: &options79},
 	{Name: "b2sum", Row: &row81, Risk: 1},
-	{Name: "babel", Row: &row49, Is: 0x2000080000, Risk: 2},
+	{Name: "babel", Row: &row83, Is: 0x2000080000, Risk: 2},
 	{Name: "babel-node", Language: &language6},
 	{Name: "babyagi", Is: 0x100000000},
 	{Name: "bacon", Arity: 2, Is: 0x2000000000},
-	{Name: "badblocks", Is: 0x4000000000, Risk: 6, Destroys: acts82},
-	{Name: "bandit", Row: &row83, Is: 0x80000, Risk: 2, Worse: worse84},
-	{Name: "bao", Is: 0x100000, Destroys: acts85},
-	{Name: "base32", Row: &row87, Risk: 1},
-	{Name: "base64", Row: &row87, Risk: 1},
+	{Name: "badblocks", Is: 0x4000000000, Risk: 6, Destroys: acts84},
+	{Name: "bandit", Row: &row85, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "bao", Is: 0x100000, Destroys: acts87},
+	{Name: "base32", Row: &row89, Risk: 1},
+	{Name: "base64", Row: &row89, Risk: 1},
 	{Name: "basecamp", Destroys: acts14},
-	{Name: "basedpyright", Risk: 2, Worse: worse84},
+	{Name: "basedpyright", Risk: 2, Worse: worse86},
 	{Name: "basename", Is: 0x800000000000000, Risk: 1},
-	{Name: "basenc", Row: &row87, Risk: 1},
+	{Name: "basenc", Row: &row89, Risk: 1},
 	{Name: "bash", Arity: 2, Handler: "shell", Is: 0x200040000, Risk: 5, Parent: true},
-	{Name: "bash -n", Risk: 2, Worse: worse88},
-	{Name: "bat", Row: &row90, Risk: 1},
+	{Name: "bash -n", Risk: 2, Worse: worse90},
+	{Name: "bat", Row: &row92, Risk: 1},
 	{Name: "batch", Inspector: "cron", Is: 0x104000},
-	{Name: "bats", Row: &row92, Is: 0x8, Risk: 2},
-	{Name: "bazel", Row: &row94, Arity: 2, Is: 0x402040000018, Risk: 2, Parent: true},
+	{Name: "bats", Row: &row94, Is: 0x8, Risk: 2},
+	{Name: "bazel", Row: &row96, Arity: 2, Is: 0x402040000018, Risk: 2, Parent: true},
 	{Name: "bazel aquery", Risk: 1},
 	{Name: "bazel build", Risk: 2},
 	{Name: "bazel clean", Risk: 3},
@@ -5483,11 +5539,11 @@ var commands = [...]Command{
 	{Name: "bazel test", Risk: 2},
 	{Name: "bazel version", Risk: 1},
 	{Name: "bb", Language: &language6},
-	{Name: "bc", Row: &row96, Inspector: "calc", Risk: 1},
-	{Name: "bcachefs", Destroys: acts82},
+	{Name: "bc", Row: &row98, Inspector: "calc", Risk: 1},
+	{Name: "bcachefs", Destroys: acts84},
 	{Name: "bear", Wrapper: &wrapper10},
 	{Name: "bee", Destroys: acts50},
-	{Name: "beeline", Row: &row97, Is: 0x4000000},
+	{Name: "beeline", Row: &row99, Is: 0x4000000},
 	{Name: "behave", Is: 0x8},
 	{Name: "berglas", Is: 0x100000},
 	{Name: "bg", Risk: 1},
@@ -5495,27 +5551,27 @@ var commands = [...]Command{
 	{Name: "bin/bundle exec", Wrapper: &wrapper46},
 	{Name: "bind", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "bindkey", Inspector: "state"},
-	{Name: "biome", Row: &row99, Is: 0x80008, Risk: 2, Worse: worse100},
-	{Name: "black", Row: &row83, Is: 0x80000, Risk: 3},
+	{Name: "biome", Row: &row101, Is: 0x80008, Risk: 2, Worse: worse102},
+	{Name: "black", Row: &row85, Is: 0x80000, Risk: 3},
 	{Name: "bleep", Is: 0x2000000000},
-	{Name: "blkdiscard", Is: 0x4000000000, Risk: 6, Destroys: acts82},
+	{Name: "blkdiscard", Is: 0x4000000000, Risk: 6, Destroys: acts84},
 	{Name: "bmake", Is: 0x2000000000},
 	{Name: "bolt", Arity: 2, Destroys: acts28},
 	{Name: "borg", Destroys: acts52},
 	{Name: "bosh", Arity: 2},
-	{Name: "boundary", Row: &row26, Destroys: acts101},
+	{Name: "boundary", Row: &row26, Destroys: acts103},
 	{Name: "box64", Is: 0x4},
 	{Name: "box86", Is: 0x4},
-	{Name: "bpftrace", Row: &row97},
-	{Name: "bputil", Destroys: acts102},
-	{Name: "bpython", Language: &language104, Is: 0x100000},
-	{Name: "bq", Inspector: "transfer", Is: 0x4000000, Destroys: acts105},
+	{Name: "bpftrace", Row: &row99},
+	{Name: "bputil", Destroys: acts104},
+	{Name: "bpython", Language: &language106, Is: 0x100000},
+	{Name: "bq", Inspector: "transfer", Is: 0x4000000, Destroys: acts107},
 	{Name: "bq load", Transfer: &options79},
 	{Name: "bq query", Is: 0x800},
 	{Name: "bqn", Language: &language6},
-	{Name: "brakeman", Row: &row107},
+	{Name: "brakeman", Row: &row109},
 	{Name: "break", Is: 0x800000000000, Risk: 1},
-	{Name: "brew", Arity: 2, Is: 0x20100040100000, Parent: true, Destroys: acts108},
+	{Name: "brew", Arity: 2, Is: 0x20100040100000, Parent: true, Destroys: acts110},
 	{Name: "brew --prefix", Is: 0x40, Risk: 4},
 	{Name: "brew config", Risk: 4},
 	{Name: "brew deps", Risk: 4},
@@ -5530,31 +5586,31 @@ var commands = [...]Command{
 	{Name: "brew services", Arity: 3},
 	{Name: "brew tap", Is: 0x200000},
 	{Name: "brew upgrade", Is: 0x200000},
-	{Name: "brotli", Row: &row110},
+	{Name: "brotli", Row: &row112},
 	{Name: "browser-use", Is: 0x100000000},
-	{Name: "bru", Destroys: acts111},
-	{Name: "bruno", Destroys: acts111},
-	{Name: "bsqldb", Row: &row97},
-	{Name: "bsub", Wrapper: &wrapper112},
-	{Name: "btrfs", Destroys: acts82},
-	{Name: "buck2", Row: &row114, Is: 0x2000000008, Risk: 2},
-	{Name: "buf", Row: &row116, Arity: 2, Parent: true},
+	{Name: "bru", Destroys: acts113},
+	{Name: "bruno", Destroys: acts113},
+	{Name: "bsqldb", Row: &row99},
+	{Name: "bsub", Wrapper: &wrapper114},
+	{Name: "btrfs", Destroys: acts84},
+	{Name: "buck2", Row: &row116, Is: 0x2000000008, Risk: 2},
+	{Name: "buf", Row: &row118, Arity: 2, Parent: true},
 	{Name: "buf build", Risk: 2},
 	{Name: "buf lint", Risk: 2},
 	{Name: "buffalo", Destroys: acts50},
-	{Name: "buildah", Is: 0x200000000000, Destroys: acts117},
+	{Name: "buildah", Is: 0x200000000000, Destroys: acts119},
 	{Name: "buildevents", Is: 0x4},
 	{Name: "buildozer", Is: 0x2000000000},
-	{Name: "builtin", Wrapper: &wrapper118, Is: 0x2000000000000, Risk: 5},
-	{Name: "bun", Row: &row120, Language: &language122, Arity: 2, Inspector: "npm", Is: 0x210022c0000418, Parent: true, Destroys: acts123},
+	{Name: "builtin", Wrapper: &wrapper120, Is: 0x2000000000000, Risk: 5},
+	{Name: "bun", Row: &row122, Language: &language124, Arity: 2, Inspector: "npm", Is: 0x210022c0000418, Parent: true, Destroys: acts125},
 	{Name: "bun add", Is: 0x300000},
 	{Name: "bun build", Risk: 2},
-	{Name: "bun create", Row: &row124, Is: 0x300000},
+	{Name: "bun create", Row: &row126, Is: 0x300000},
 	{Name: "bun exec", Is: 0x800},
-	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse125},
-	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse125},
-	{Name: "bun link", Row: &row124, Risk: 3},
-	{Name: "bun pm", Row: &row127, Arity: 3, Risk: 5, Parent: true},
+	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "bun link", Row: &row126, Risk: 3},
+	{Name: "bun pm", Row: &row129, Arity: 3, Risk: 5, Parent: true},
 	{Name: "bun pm bin", Risk: 1},
 	{Name: "bun pm hash", Risk: 1},
 	{Name: "bun pm hash-print", Risk: 1},
@@ -5562,17 +5618,17 @@ var commands = [...]Command{
 	{Name: "bun pm list", Risk: 1},
 	{Name: "bun pm ls", Risk: 1},
 	{Name: "bun pm whoami", Risk: 1},
-	{Name: "bun publish", Row: &row124, Risk: 6},
+	{Name: "bun publish", Row: &row126, Risk: 6},
 	{Name: "bun remove", Is: 0x100000, Risk: 3},
 	{Name: "bun repl", Is: 0x800},
 	{Name: "bun rm", Risk: 3},
-	{Name: "bun run", Row: &row128, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
-	{Name: "bun test", Row: &row127, Risk: 2},
+	{Name: "bun run", Row: &row130, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
+	{Name: "bun test", Row: &row129, Risk: 2},
 	{Name: "bun unlink", Risk: 3},
 	{Name: "bun update", Is: 0x300000},
-	{Name: "bun upgrade", Row: &row124, Is: 0x100000},
-	{Name: "bun x", Wrapper: &wrapper130, Arity: 3, Is: 0x1000000000000},
-	{Name: "bundle", Row: &row132, Arity: 2, Is: 0x2040000010, Parent: true},
+	{Name: "bun upgrade", Row: &row126, Is: 0x100000},
+	{Name: "bun x", Wrapper: &wrapper132, Arity: 3, Is: 0x1000000000000},
+	{Name: "bundle", Row: &row134, Arity: 2, Is: 0x2040000010, Parent: true},
 	{Name: "bundle add", Is: 0x300000},
 	{Name: "bundle check", Risk: 4},
 	{Name: "bundle console", Is: 0x800},
@@ -5585,26 +5641,26 @@ var commands = [...]Command{
 	{Name: "bundle outdated", Risk: 4},
 	{Name: "bundle show", Risk: 4},
 	{Name: "bundle update", Is: 0x100000, Risk: 4},
-	{Name: "bunx", Wrapper: &wrapper130, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
-	{Name: "bunzip2", Row: &row134, Risk: 3},
+	{Name: "bunx", Wrapper: &wrapper132, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
+	{Name: "bunzip2", Row: &row136, Risk: 3},
 	{Name: "bup", Destroys: acts52},
 	{Name: "busted", Risk: 2},
-	{Name: "busybox", Wrapper: &wrapper118},
+	{Name: "busybox", Wrapper: &wrapper120},
 	{Name: "bw", Is: 0x100000, Destroys: acts20},
 	{Name: "bwrap", Is: 0x4},
-	{Name: "bzcat", Row: &row136, Risk: 1},
-	{Name: "bzdiff", Row: &row138},
-	{Name: "bzgrep", Row: &row140, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "bzip2", Row: &row134, Risk: 3},
-	{Name: "bzless", Row: &row138},
-	{Name: "bzmore", Row: &row138},
-	{Name: "bzr", Destroys: acts141},
-	{Name: "c++", Row: &row143, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "bzcat", Row: &row138, Risk: 1},
+	{Name: "bzdiff", Row: &row140},
+	{Name: "bzgrep", Row: &row142, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "bzip2", Row: &row136, Risk: 3},
+	{Name: "bzless", Row: &row140},
+	{Name: "bzmore", Row: &row140},
+	{Name: "bzr", Destroys: acts143},
+	{Name: "c++", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "c++filt", Is: 0x200},
-	{Name: "c8", Row: &row145, Is: 0x80008},
+	{Name: "c8", Row: &row147, Is: 0x80008},
 	{Name: "c89", Is: 0x200},
 	{Name: "c99", Is: 0x200},
-	{Name: "cabal", Row: &row147, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts148},
+	{Name: "cabal", Row: &row149, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts150},
 	{Name: "cabal bench", Risk: 2},
 	{Name: "cabal build", Risk: 2},
 	{Name: "cabal check", Risk: 2},
@@ -5612,132 +5668,132 @@ var commands = [...]Command{
 	{Name: "cabal install", Is: 0x100000},
 	{Name: "cabal repl", Is: 0x800},
 	{Name: "cabal test", Risk: 2},
-	{Name: "caffeinate", Wrapper: &wrapper150},
+	{Name: "caffeinate", Wrapper: &wrapper152},
 	{Name: "cage", Is: 0x4},
-	{Name: "cake", Destroys: acts151},
+	{Name: "cake", Destroys: acts153},
 	{Name: "cal", Risk: 1},
 	{Name: "cap", Arity: 2, Destroys: acts28},
-	{Name: "capsh", Wrapper: &wrapper153, Is: 0x1},
-	{Name: "cargo", Row: &row155, Arity: 2, Inspector: "cargo", Is: 0x20000040001010, Parent: true, Destroys: acts156},
-	{Name: "cargo add", Row: &row124, Is: 0x300000, Risk: 4},
+	{Name: "capsh", Wrapper: &wrapper155, Is: 0x1},
+	{Name: "cargo", Row: &row157, Arity: 2, Inspector: "cargo", Is: 0x20000040001010, Parent: true, Destroys: acts158},
+	{Name: "cargo add", Row: &row126, Is: 0x300000, Risk: 4},
 	{Name: "cargo audit", Risk: 4},
-	{Name: "cargo b", Row: &row158, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo bench", Row: &row158, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo binstall", Row: &row124, Is: 0x100000},
-	{Name: "cargo build", Row: &row158, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo c", Row: &row158, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo check", Row: &row158, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo clean", Row: &row158, Risk: 3},
-	{Name: "cargo clippy", Row: &row158, Is: 0x2000000000, Risk: 2, Worse: worse159},
+	{Name: "cargo b", Row: &row160, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo bench", Row: &row160, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo binstall", Row: &row126, Is: 0x100000},
+	{Name: "cargo build", Row: &row160, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo c", Row: &row160, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo check", Row: &row160, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo clean", Row: &row160, Risk: 3},
+	{Name: "cargo clippy", Row: &row160, Is: 0x2000000000, Risk: 2, Worse: worse161},
 	{Name: "cargo d", Is: 0x2000000000},
 	{Name: "cargo deny", Risk: 4},
-	{Name: "cargo doc", Row: &row158, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo doc", Row: &row160, Is: 0x2000000000, Risk: 2},
 	{Name: "cargo eval", Is: 0x800},
 	{Name: "cargo expand", Is: 0x2000000000},
 	{Name: "cargo fetch", Risk: 4},
-	{Name: "cargo fix", Row: &row158, Is: 0x2000100000, Risk: 3},
-	{Name: "cargo fmt", Row: &row158, Risk: 3},
-	{Name: "cargo generate", Row: &row124},
+	{Name: "cargo fix", Row: &row160, Is: 0x2000100000, Risk: 3},
+	{Name: "cargo fmt", Row: &row160, Risk: 3},
+	{Name: "cargo generate", Row: &row126},
 	{Name: "cargo generate-lockfile", Risk: 4},
-	{Name: "cargo help", Row: &row158, Risk: 1},
+	{Name: "cargo help", Row: &row160, Risk: 1},
 	{Name: "cargo info", Risk: 4},
-	{Name: "cargo init", Row: &row124, Risk: 3},
-	{Name: "cargo install", Row: &row124, Is: 0x2000300000, Risk: 5},
+	{Name: "cargo init", Row: &row126, Risk: 3},
+	{Name: "cargo install", Row: &row126, Is: 0x2000300000, Risk: 5},
 	{Name: "cargo llvm-cov", Arity: 3, Is: 0x2000000000},
-	{Name: "cargo locate-project", Row: &row158, Risk: 1},
-	{Name: "cargo login", Row: &row124, Is: 0x100000, Risk: 6},
+	{Name: "cargo locate-project", Row: &row160, Risk: 1},
+	{Name: "cargo login", Row: &row126, Is: 0x100000, Risk: 6},
 	{Name: "cargo logout", Risk: 6},
-	{Name: "cargo metadata", Row: &row158, Risk: 1},
+	{Name: "cargo metadata", Row: &row160, Risk: 1},
 	{Name: "cargo miri", Is: 0x2000000000},
-	{Name: "cargo new", Row: &row124, Risk: 3},
-	{Name: "cargo nextest", Row: &row161, Arity: 3, Is: 0x2000000000, Risk: 2, Parent: true},
+	{Name: "cargo new", Row: &row126, Risk: 3},
+	{Name: "cargo nextest", Row: &row163, Arity: 3, Is: 0x2000000000, Risk: 2, Parent: true},
 	{Name: "cargo nextest list", Risk: 2},
 	{Name: "cargo nextest run", Risk: 2},
 	{Name: "cargo nextest show-config", Risk: 2},
 	{Name: "cargo outdated", Risk: 4},
-	{Name: "cargo owner", Row: &row124, Risk: 6},
+	{Name: "cargo owner", Row: &row126, Risk: 6},
 	{Name: "cargo package", Is: 0x2000000000},
-	{Name: "cargo pkgid", Row: &row158, Risk: 1},
-	{Name: "cargo publish", Row: &row124, Is: 0x2000100000, Risk: 6},
-	{Name: "cargo r", Row: &row158, Is: 0x2000000000, Risk: 5},
-	{Name: "cargo read-manifest", Row: &row158, Risk: 1},
-	{Name: "cargo remove", Row: &row124, Is: 0x100000, Risk: 3},
-	{Name: "cargo run", Row: &row158, Is: 0x2000000000, Risk: 5},
-	{Name: "cargo rustc", Row: &row158, Is: 0x2000000000},
+	{Name: "cargo pkgid", Row: &row160, Risk: 1},
+	{Name: "cargo publish", Row: &row126, Is: 0x2000100000, Risk: 6},
+	{Name: "cargo r", Row: &row160, Is: 0x2000000000, Risk: 5},
+	{Name: "cargo read-manifest", Row: &row160, Risk: 1},
+	{Name: "cargo remove", Row: &row126, Is: 0x100000, Risk: 3},
+	{Name: "cargo run", Row: &row160, Is: 0x2000000000, Risk: 5},
+	{Name: "cargo rustc", Row: &row160, Is: 0x2000000000},
 	{Name: "cargo rustdoc", Is: 0x2000000000},
 	{Name: "cargo script", Is: 0x800, Risk: 5},
 	{Name: "cargo search", Risk: 4},
-	{Name: "cargo t", Row: &row158, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo t", Row: &row160, Is: 0x2000000000, Risk: 2},
 	{Name: "cargo tarpaulin", Is: 0x2000000000},
-	{Name: "cargo test", Row: &row158, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo tree", Row: &row158, Risk: 1},
-	{Name: "cargo uninstall", Row: &row124},
-	{Name: "cargo update", Row: &row158, Is: 0x100000, Risk: 4},
+	{Name: "cargo test", Row: &row160, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo tree", Row: &row160, Risk: 1},
+	{Name: "cargo uninstall", Row: &row126},
+	{Name: "cargo update", Row: &row160, Is: 0x100000, Risk: 4},
 	{Name: "cargo vendor", Risk: 4},
-	{Name: "cargo verify-project", Row: &row158, Risk: 1},
-	{Name: "cargo version", Row: &row158, Risk: 1},
-	{Name: "cargo watch", Wrapper: &wrapper163, Is: 0x2000000000},
+	{Name: "cargo verify-project", Row: &row160, Risk: 1},
+	{Name: "cargo version", Row: &row160, Risk: 1},
+	{Name: "cargo watch", Wrapper: &wrapper165, Is: 0x2000000000},
 	{Name: "cargo xtask", Is: 0x2000000000, Risk: 5},
-	{Name: "cargo yank", Row: &row124, Risk: 6},
-	{Name: "cat", Row: &row138, Arity: 1, Risk: 1},
+	{Name: "cargo yank", Row: &row126, Risk: 6},
+	{Name: "cat", Row: &row140, Arity: 1, Risk: 1},
 	{Name: "catatonit", Wrapper: &wrapper10},
-	{Name: "catchsegv", Wrapper: &wrapper165},
-	{Name: "cc", Row: &row143, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "catchsegv", Wrapper: &wrapper167},
+	{Name: "cc", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ccache", Wrapper: &wrapper10},
 	{Name: "ccr", Is: 0x100000000},
-	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x2000000000100000, Risk: 1},
-	{Name: "cdk", Row: &row167, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts168},
-	{Name: "cdk diff", Row: &row169, Risk: 4},
-	{Name: "cdk list", Row: &row169, Risk: 2},
-	{Name: "cdk ls", Row: &row169, Risk: 2},
-	{Name: "cdk synth", Row: &row169, Risk: 2},
-	{Name: "cdk synthesize", Row: &row169, Risk: 2},
-	{Name: "cdk8s", Destroys: acts168},
-	{Name: "cdktf", Destroys: acts168},
+	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x4000000000100000, Risk: 1},
+	{Name: "cdk", Row: &row169, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts170},
+	{Name: "cdk diff", Row: &row171, Risk: 4},
+	{Name: "cdk list", Row: &row171, Risk: 2},
+	{Name: "cdk ls", Row: &row171, Risk: 2},
+	{Name: "cdk synth", Row: &row171, Risk: 2},
+	{Name: "cdk synthesize", Row: &row171, Risk: 2},
+	{Name: "cdk8s", Destroys: acts170},
+	{Name: "cdktf", Destroys: acts170},
 	{Name: "certutil", Destroys: acts20},
-	{Name: "cfdisk", Is: 0x4000000000, Destroys: acts82},
-	{Name: "cgdb", Row: &row97, Wrapper: &wrapper171},
+	{Name: "cfdisk", Is: 0x4000000000, Destroys: acts84},
+	{Name: "cgdb", Row: &row99, Wrapper: &wrapper173},
 	{Name: "cgexec", Wrapper: &wrapper10},
-	{Name: "chage", Destroys: acts172},
+	{Name: "chage", Destroys: acts174},
 	{Name: "chalice", Destroys: acts37},
 	{Name: "chamber", Is: 0x100000},
-	{Name: "chamber exec", Wrapper: &wrapper174},
+	{Name: "chamber exec", Wrapper: &wrapper176},
 	{Name: "changeset", Is: 0x80000, Destroys: acts53},
-	{Name: "chattr", Row: &row176, Is: 0x100000, Wipes: "closed"},
-	{Name: "chcon", Row: &row178},
-	{Name: "checkov", Row: &row180, Risk: 2, Worse: worse84},
+	{Name: "chattr", Row: &row178, Is: 0x100000, Wipes: "closed"},
+	{Name: "chcon", Row: &row180},
+	{Name: "checkov", Row: &row182, Risk: 2, Worse: worse86},
 	{Name: "chef", Row: &row26},
 	{Name: "chef-client", Row: &row26, Destroys: acts28},
-	{Name: "chgrp", Row: &row178, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
+	{Name: "chgrp", Row: &row180, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
 	{Name: "chibi-scheme", Language: &language6},
 	{Name: "chisel", Row: &row39},
-	{Name: "chmod", Row: &row178, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Worse: worse181, Wipes: "closed"},
-	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts182},
+	{Name: "chmod", Row: &row180, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Worse: worse183, Wipes: "closed"},
+	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts184},
 	{Name: "chokidar", Is: 0x4},
-	{Name: "choom", Wrapper: &wrapper184},
-	{Name: "chown", Row: &row178, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
-	{Name: "chpasswd", Risk: 7, Destroys: acts172},
+	{Name: "choom", Wrapper: &wrapper186},
+	{Name: "chown", Row: &row180, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "chpasswd", Risk: 7, Destroys: acts174},
 	{Name: "chpst", Wrapper: &wrapper10},
-	{Name: "chronic", Wrapper: &wrapper165},
-	{Name: "chroot", Wrapper: &wrapper186, Is: 0x1, Risk: 7},
-	{Name: "chrt", Wrapper: &wrapper188},
+	{Name: "chronic", Wrapper: &wrapper167},
+	{Name: "chroot", Wrapper: &wrapper188, Is: 0x1, Risk: 7},
+	{Name: "chrt", Wrapper: &wrapper190},
 	{Name: "chsh", Risk: 7},
 	{Name: "cilium", Destroys: acts38},
 	{Name: "circleci", Arity: 2, Is: 0x2000000000},
 	{Name: "circusd", Is: 0x4},
-	{Name: "civo", Destroys: acts189},
-	{Name: "cksum", Row: &row191, Risk: 1},
+	{Name: "civo", Destroys: acts191},
+	{Name: "cksum", Row: &row193, Risk: 1},
 	{Name: "cl", Is: 0x200},
-	{Name: "clang", Row: &row143, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "clang++", Row: &row143, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang++", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang-check", Is: 0x200},
 	{Name: "clang-cl", Is: 0x200},
 	{Name: "clang-cpp", Is: 0x200},
-	{Name: "clang-format", Row: &row193, Is: 0x200, Risk: 2, Worse: worse100},
+	{Name: "clang-format", Row: &row195, Is: 0x200, Risk: 2, Worse: worse102},
 	{Name: "clang-query", Is: 0x200},
-	{Name: "clang-tidy", Row: &row195, Is: 0x200, Risk: 2, Worse: worse84},
+	{Name: "clang-tidy", Row: &row197, Is: 0x200, Risk: 2, Worse: worse86},
 	{Name: "clangd", Is: 0x200},
-	{Name: "clasp", Destroys: acts148},
+	{Name: "clasp", Destroys: acts150},
 	{Name: "claude", Is: 0x100000000},
 	{Name: "claude-agent-sdk", Is: 0x100000000},
 	{Name: "claude-code", Is: 0x100000000},
@@ -5746,52 +5802,52 @@ var commands = [...]Command{
 	{Name: "claude-squad", Is: 0x100000000},
 	{Name: "clawdbot", Is: 0x100000000},
 	{Name: "clear", Risk: 1},
-	{Name: "clickhouse", Row: &row97, Is: 0x4000000, Destroys: acts196},
-	{Name: "clickhouse-client", Row: &row198, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts196},
-	{Name: "clickhouse-local", Row: &row198, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts196},
+	{Name: "clickhouse", Row: &row99, Is: 0x4000000, Destroys: acts198},
+	{Name: "clickhouse-client", Row: &row200, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts198},
+	{Name: "clickhouse-local", Row: &row200, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts198},
 	{Name: "clickup", Destroys: acts14},
 	{Name: "cline", Is: 0x100000000},
 	{Name: "cline-cli", Is: 0x100000000},
 	{Name: "clinic", Is: 0x4},
-	{Name: "clippy-driver", Risk: 2, Worse: worse84},
+	{Name: "clippy-driver", Risk: 2, Worse: worse86},
 	{Name: "clisp", Language: &language6},
 	{Name: "clj", Row: &row30, Language: &language6, Is: 0x2000000000},
-	{Name: "cloc", Row: &row200, Risk: 5},
+	{Name: "cloc", Row: &row202, Risk: 5},
 	{Name: "clojure", Row: &row30, Language: &language6, Is: 0x2000000000},
-	{Name: "cloudflared", Row: &row39, Is: 0x10000000000, Destroys: acts189},
+	{Name: "cloudflared", Row: &row39, Is: 0x10000000000, Destroys: acts191},
 	{Name: "cloudsqlproxy", Is: 0x4000000},
 	{Name: "clush", Is: 0x4},
-	{Name: "cmake", Row: &row202, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse203},
+	{Name: "cmake", Row: &row204, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse205},
 	{Name: "cmd", Row: &row54, Is: 0x100000},
-	{Name: "cmp", Row: &row205, Risk: 1},
+	{Name: "cmp", Row: &row207, Risk: 1},
 	{Name: "cn", Is: 0x100000000},
 	{Name: "cockroach", Is: 0x4000000},
 	{Name: "cockroach sql", Is: 0x800},
-	{Name: "code", Row: &row206, Is: 0x40000000},
+	{Name: "code", Row: &row208, Is: 0x40000000},
 	{Name: "code --install-extension", Is: 0x200000},
 	{Name: "codebuff", Is: 0x100000000},
 	{Name: "codename-goose", Is: 0x100000000},
-	{Name: "codespell", Row: &row207, Risk: 2, Worse: worse84},
+	{Name: "codespell", Row: &row209, Risk: 2, Worse: worse86},
 	{Name: "codex", Is: 0x100000000},
 	{Name: "codex-cli", Is: 0x100000000},
 	{Name: "cody", Is: 0x100000000},
 	{Name: "cody-agent", Is: 0x100000000},
 	{Name: "coffee", Language: &language6},
-	{Name: "col", Row: &row138},
-	{Name: "colima", Destroys: acts117},
-	{Name: "colordiff", Row: &row209, Risk: 1, Recursive: []string{"*"}},
-	{Name: "colrm", Row: &row138},
-	{Name: "column", Row: &row211, Risk: 1},
-	{Name: "comm", Row: &row213, Risk: 1},
+	{Name: "col", Row: &row140},
+	{Name: "colima", Destroys: acts119},
+	{Name: "colordiff", Row: &row211, Risk: 1, Recursive: []string{"*"}},
+	{Name: "colrm", Row: &row140},
+	{Name: "column", Row: &row213, Risk: 1},
+	{Name: "comm", Row: &row215, Risk: 1},
 	{Name: "command", Handler: "command", Is: 0x1002800000000000, Risk: 5, Parent: true},
 	{Name: "command -V", Risk: 1},
 	{Name: "command -v", Risk: 1},
-	{Name: "commitlint", Row: &row49, Is: 0x80000},
+	{Name: "commitlint", Row: &row83, Is: 0x80000},
 	{Name: "compgen", Inspector: "state", Risk: 5, Dumps: []string{"<bare>", "-e", "-v"}},
-	{Name: "compileall", Row: &row215, Risk: 2},
+	{Name: "compileall", Row: &row217, Risk: 2},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
-	{Name: "composer", Row: &row132, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts148},
+	{Name: "composer", Row: &row134, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts150},
 	{Name: "composer create-project", Is: 0x200000},
 	{Name: "composer dump-autoload", Risk: 4},
 	{Name: "composer global", Is: 0x200000},
@@ -5801,33 +5857,33 @@ var commands = [...]Command{
 	{Name: "composer require", Is: 0x300000},
 	{Name: "composer run", Arity: 3},
 	{Name: "composer run-script", Arity: 3},
-	{Name: "composer show", Risk: 2, Worse: worse216},
+	{Name: "composer show", Risk: 2, Worse: worse218},
 	{Name: "composer test", Risk: 2},
 	{Name: "composer update", Is: 0x100000, Risk: 4},
-	{Name: "composer validate", Risk: 2, Worse: worse216},
-	{Name: "compress", Row: &row218},
-	{Name: "conan", Row: &row132, Is: 0x100000, Destroys: acts148},
+	{Name: "composer validate", Risk: 2, Worse: worse218},
+	{Name: "compress", Row: &row220},
+	{Name: "conan", Row: &row134, Is: 0x100000, Destroys: acts150},
 	{Name: "concurrently", Handler: "texts", Is: 0x2000080000},
-	{Name: "conda", Row: &row220, Arity: 2, Is: 0x20000040100000, Parent: true, Destroys: acts31},
+	{Name: "conda", Row: &row222, Arity: 2, Is: 0x20000040100000, Parent: true, Destroys: acts31},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
 	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "conda env create", Row: &row221},
-	{Name: "conda env export", Row: &row223, Risk: 1},
-	{Name: "conda env list", Row: &row223, Risk: 1},
-	{Name: "conda env remove", Row: &row221},
-	{Name: "conda env update", Row: &row221},
-	{Name: "conda info", Row: &row225, Risk: 1},
+	{Name: "conda env create", Row: &row223},
+	{Name: "conda env export", Row: &row225, Risk: 1},
+	{Name: "conda env list", Row: &row225, Risk: 1},
+	{Name: "conda env remove", Row: &row223},
+	{Name: "conda env update", Row: &row223},
+	{Name: "conda info", Row: &row227, Risk: 1},
 	{Name: "conda install", Is: 0x300000},
-	{Name: "conda list", Row: &row225, Risk: 1},
+	{Name: "conda list", Row: &row227, Risk: 1},
 	{Name: "conda remove", Is: 0x100000},
-	{Name: "conda run", Wrapper: &wrapper227, Arity: 3},
-	{Name: "conda search", Row: &row225, Risk: 4},
+	{Name: "conda run", Wrapper: &wrapper229, Arity: 3},
+	{Name: "conda search", Row: &row227, Risk: 4},
 	{Name: "conda update", Is: 0x100000},
 	{Name: "conductor-agent", Is: 0x100000000},
 	{Name: "configure", Is: 0x2000000000},
-	{Name: "console", Destroys: acts151},
-	{Name: "consul", Row: &row229, Arity: 2, Is: 0x10000000000, Destroys: acts230},
+	{Name: "console", Destroys: acts153},
+	{Name: "consul", Row: &row231, Arity: 2, Is: 0x10000000000, Destroys: acts232},
 	{Name: "consul kv", Is: 0x100000},
 	{Name: "consul-template", Is: 0x4},
 	{Name: "continue", Is: 0x800000000000, Risk: 1},
@@ -5837,38 +5893,38 @@ var commands = [...]Command{
 	{Name: "coproc", Handler: "exec"},
 	{Name: "coscli", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "coscli cp", Transfer: &options79},
-	{Name: "coverage", Row: &row232, Arity: 2, Is: 0x2000080008, Parent: true},
+	{Name: "coverage", Row: &row234, Arity: 2, Is: 0x2000080008, Parent: true},
 	{Name: "coverage combine", Risk: 2},
 	{Name: "coverage html", Risk: 2},
 	{Name: "coverage json", Risk: 2},
 	{Name: "coverage report", Risk: 2},
 	{Name: "coverage run", Risk: 2},
 	{Name: "coverage xml", Risk: 2},
-	{Name: "cp", Row: &row234, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
-	{Name: "cpack", Row: &row114, Is: 0x2000000008},
-	{Name: "cpan", Row: &row132, Is: 0x100000},
-	{Name: "cpan-upload", Destroys: acts148},
-	{Name: "cpanm", Row: &row132, Is: 0x100000},
+	{Name: "cp", Row: &row236, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
+	{Name: "cpack", Row: &row116, Is: 0x2000000008},
+	{Name: "cpan", Row: &row134, Is: 0x100000},
+	{Name: "cpan-upload", Destroys: acts150},
+	{Name: "cpanm", Row: &row134, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
-	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive235},
+	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive237},
 	{Name: "cpp", Is: 0x200},
-	{Name: "cppcheck", Row: &row237, Is: 0x200, Risk: 2, Worse: worse84},
+	{Name: "cppcheck", Row: &row239, Is: 0x200, Risk: 2, Worse: worse86},
 	{Name: "cpulimit", Wrapper: &wrapper10},
-	{Name: "cqlsh", Row: &row97, Is: 0x14100000, Risk: 5, Worse: worse238, Destroys: acts196},
-	{Name: "crane", Destroys: acts239},
+	{Name: "cqlsh", Row: &row99, Is: 0x14100000, Risk: 5, Worse: worse240, Destroys: acts198},
+	{Name: "crane", Destroys: acts241},
 	{Name: "crash", Is: 0x4000000},
 	{Name: "createdb", Is: 0x100000, Risk: 3},
 	{Name: "credstash", Is: 0x100000},
 	{Name: "crewai", Is: 0x100000000},
-	{Name: "crictl", Is: 0x200000000000, Destroys: acts117},
+	{Name: "crictl", Is: 0x200000000000, Destroys: acts119},
 	{Name: "croc", Is: 0x8000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "cronitor", Is: 0x4},
-	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse240, Destroys: acts241},
-	{Name: "cross-env", Wrapper: &wrapper242, Is: 0x80000},
-	{Name: "cross-env-shell", Wrapper: &wrapper242},
+	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse242, Destroys: acts243},
+	{Name: "cross-env", Wrapper: &wrapper244, Is: 0x80000},
+	{Name: "cross-env-shell", Wrapper: &wrapper244},
 	{Name: "crossplane", Destroys: acts38},
 	{Name: "crush", Is: 0x100000000},
-	{Name: "cryptsetup", Is: 0x4000000000, Risk: 6, Destroys: acts82},
+	{Name: "cryptsetup", Is: 0x4000000000, Risk: 6, Destroys: acts84},
 	{Name: "crystal", Language: &language6, Risk: 5},
 	{Name: "crystal eval", Is: 0x100800},
 	{Name: "crystal run", Is: 0x100000},
@@ -5879,36 +5935,36 @@ var commands = [...]Command{
 	{Name: "csh", Handler: "shell", Is: 0x40000},
 	{Name: "csi", Language: &language6, Is: 0x100000},
 	{Name: "cspell", Is: 0x80000},
-	{Name: "csplit", Row: &row244, Risk: 3},
-	{Name: "csrutil", Destroys: acts102},
-	{Name: "csvcut", Row: &row246, Risk: 1},
-	{Name: "csvlook", Row: &row246, Risk: 1},
-	{Name: "csvstat", Row: &row246, Risk: 1},
-	{Name: "ctags", Row: &row248},
-	{Name: "ctest", Row: &row250, Is: 0x2000000008, Risk: 2},
-	{Name: "ctr", Is: 0x200000000000, Destroys: acts117},
-	{Name: "curator", Destroys: acts251},
-	{Name: "curl", Row: &row253, Arity: 1, Inspector: "fetch", Is: 0x14008020000000, Risk: 4, Worse: worse254, Destroys: acts255, Keeps: &keeps256},
+	{Name: "csplit", Row: &row246, Risk: 3},
+	{Name: "csrutil", Destroys: acts104},
+	{Name: "csvcut", Row: &row248, Risk: 1},
+	{Name: "csvlook", Row: &row248, Risk: 1},
+	{Name: "csvstat", Row: &row248, Risk: 1},
+	{Name: "ctags", Row: &row250},
+	{Name: "ctest", Row: &row252, Is: 0x2000000008, Risk: 2},
+	{Name: "ctr", Is: 0x200000000000, Destroys: acts119},
+	{Name: "curator", Destroys: acts253},
+	{Name: "curl", Row: &row255, Arity: 1, Inspector: "fetch", Is: 0x14008020000000, Risk: 4, Worse: worse256, Destroys: acts257, Keeps: &keeps258},
 	{Name: "cursor"},
 	{Name: "cursor agent", Is: 0x100000000},
 	{Name: "cursor-agent", Is: 0x100000000},
-	{Name: "cut", Row: &row258, Arity: 1, Risk: 1},
-	{Name: "cvs", Destroys: acts141},
-	{Name: "cypher-shell", Row: &row97},
-	{Name: "cypress", Row: &row260, Is: 0x2000080008, Risk: 2, Parent: true},
+	{Name: "cut", Row: &row260, Arity: 1, Risk: 1},
+	{Name: "cvs", Destroys: acts143},
+	{Name: "cypher-shell", Row: &row99},
+	{Name: "cypress", Row: &row262, Is: 0x2000080008, Risk: 2, Parent: true},
 	{Name: "cypress info", Risk: 2},
 	{Name: "cypress run", Risk: 2},
 	{Name: "cypress verify", Risk: 2},
 	{Name: "cypress version", Risk: 2},
 	{Name: "d1", Is: 0x4000000},
 	{Name: "daemonize", Wrapper: &wrapper10},
-	{Name: "dagger", Row: &row262, Arity: 2, Is: 0x2000000400},
+	{Name: "dagger", Row: &row264, Arity: 2, Is: 0x2000000400},
 	{Name: "dagger call", Arity: 3},
 	{Name: "dagger core", Arity: 3},
 	{Name: "dagger query", Arity: 3},
-	{Name: "dagger run", Wrapper: &wrapper112},
-	{Name: "darcs", Destroys: acts141},
-	{Name: "dart", Row: &row264, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts148},
+	{Name: "dagger run", Wrapper: &wrapper114},
+	{Name: "darcs", Destroys: acts143},
+	{Name: "dart", Row: &row266, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts150},
 	{Name: "dart analyze", Risk: 2},
 	{Name: "dart fix", Risk: 3},
 	{Name: "dart format", Risk: 3},
@@ -5917,41 +5973,41 @@ var commands = [...]Command{
 	{Name: "dart run", Is: 0x100000},
 	{Name: "dart test", Risk: 2},
 	{Name: "dart2js", Is: 0x200},
-	{Name: "dasel", Row: &row138},
+	{Name: "dasel", Row: &row140},
 	{Name: "dash", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "databricks", Is: 0x4000000},
 	{Name: "datadog-ci", Is: 0x4},
-	{Name: "datasette", Row: &row97},
-	{Name: "date", Row: &row266, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse267},
+	{Name: "datasette", Row: &row99},
+	{Name: "date", Row: &row268, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse269},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
-	{Name: "db2", Row: &row97, Is: 0x4000000},
+	{Name: "db2", Row: &row99, Is: 0x4000000},
 	{Name: "dbaccess", Is: 0x4000000},
 	{Name: "dbclient", Row: &row39},
 	{Name: "dbmate", Destroys: acts50},
 	{Name: "dbsh", Is: 0x4000000},
-	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts268},
-	{Name: "dbus-launch", Wrapper: &wrapper270},
-	{Name: "dbus-run-session", Wrapper: &wrapper270},
-	{Name: "dc", Row: &row96, Inspector: "calc", Is: 0x100000},
-	{Name: "dc3dd", Destroys: acts82},
-	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts82, Like: "dd"},
-	{Name: "dconf", Destroys: acts102},
-	{Name: "dd", Arity: 1, Inspector: "dd", Is: 0x100000, Risk: 6, Destroys: acts82, Wipes: "files"},
-	{Name: "ddrescue", Destroys: acts82},
-	{Name: "ddtrace-run", Wrapper: &wrapper112},
-	{Name: "debugfs", Destroys: acts82},
+	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts270},
+	{Name: "dbus-launch", Wrapper: &wrapper272},
+	{Name: "dbus-run-session", Wrapper: &wrapper272},
+	{Name: "dc", Row: &row98, Inspector: "calc", Is: 0x100000},
+	{Name: "dc3dd", Destroys: acts84},
+	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts84, Like: "dd"},
+	{Name: "dconf", Destroys: acts104},
+	{Name: "dd", Arity: 1, Inspector: "dd", Is: 0x100000, Risk: 6, Destroys: acts84, Wipes: "files"},
+	{Name: "ddrescue", Destroys: acts84},
+	{Name: "ddtrace-run", Wrapper: &wrapper114},
+	{Name: "debugfs", Destroys: acts84},
 	{Name: "declare", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "deepspeed", Language: &language1},
-	{Name: "defaults", Row: &row54, Arity: 2, Is: 0x100000, Destroys: acts102},
-	{Name: "del", Destroys: acts271, Wipes: "removed"},
-	{Name: "del-cli", Row: &row273, Destroys: acts271, Wipes: "removed"},
-	{Name: "delgroup", Destroys: acts172},
-	{Name: "delta", Row: &row275, Risk: 5},
-	{Name: "deluser", Destroys: acts172},
-	{Name: "delve", Row: &row97},
-	{Name: "deno", Row: &row277, Language: &language279, Arity: 2, Is: 0x200022c0000418, Parent: true},
+	{Name: "defaults", Row: &row54, Arity: 2, Is: 0x100000, Destroys: acts104},
+	{Name: "del", Destroys: acts273, Wipes: "removed"},
+	{Name: "del-cli", Row: &row275, Destroys: acts273, Wipes: "removed"},
+	{Name: "delgroup", Destroys: acts174},
+	{Name: "delta", Row: &row277, Risk: 5},
+	{Name: "deluser", Destroys: acts174},
+	{Name: "delve", Row: &row99},
+	{Name: "deno", Row: &row279, Language: &language281, Arity: 2, Is: 0x200022c0000418, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -5966,85 +6022,85 @@ var commands = [...]Command{
 	{Name: "deno task", Arity: 3},
 	{Name: "deno test", Risk: 2},
 	{Name: "deno upgrade", Is: 0x100000},
-	{Name: "deno x", Wrapper: &wrapper130},
+	{Name: "deno x", Wrapper: &wrapper132},
 	{Name: "depcheck", Is: 0x80000},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper281, Arity: 3},
+	{Name: "devbox run", Wrapper: &wrapper283, Arity: 3},
 	{Name: "devcontainer", Is: 0x2000000000},
 	{Name: "devin", Is: 0x100000000},
 	{Name: "dexto", Is: 0x100000000},
-	{Name: "df", Row: &row283, Risk: 1},
+	{Name: "df", Row: &row285, Risk: 1},
 	{Name: "diesel", Destroys: acts50},
-	{Name: "diff", Row: &row209, Arity: 1, Risk: 1, Recursive: []string{"*"}},
-	{Name: "diff3", Row: &row285, Risk: 1},
+	{Name: "diff", Row: &row211, Arity: 1, Risk: 1, Recursive: []string{"*"}},
+	{Name: "diff3", Row: &row287, Risk: 1},
 	{Name: "difft", Recursive: []string{"*"}},
 	{Name: "dig", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "dir", Row: &row287, Risk: 1, Wipes: "listed"},
-	{Name: "directus", Destroys: acts288},
+	{Name: "dir", Row: &row289, Risk: 1, Wipes: "listed"},
+	{Name: "directus", Destroys: acts290},
 	{Name: "direnv", Arity: 2, Is: 0x10, Risk: 5, Parent: true},
 	{Name: "direnv allow", Is: 0x100000, Risk: 5},
-	{Name: "direnv exec", Wrapper: &wrapper289, Is: 0x100000},
+	{Name: "direnv exec", Wrapper: &wrapper291, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
 	{Name: "dirname", Is: 0x800000000000000, Risk: 1},
 	{Name: "dirs", Risk: 1},
 	{Name: "discord", Destroys: acts14},
 	{Name: "discordo", Destroys: acts14},
-	{Name: "diskpart", Is: 0x4000000000, Destroys: acts82},
+	{Name: "diskpart", Is: 0x4000000000, Destroys: acts84},
 	{Name: "diskutil", Arity: 2, Is: 0x4000000000, Destroys: acts47},
 	{Name: "disown", Risk: 1},
 	{Name: "distcc", Wrapper: &wrapper10},
 	{Name: "distrobox", Arity: 2},
-	{Name: "distrobox enter", Wrapper: &wrapper291},
+	{Name: "distrobox enter", Wrapper: &wrapper293},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "django", Destroys: acts292},
-	{Name: "django-admin", Arity: 2, Destroys: acts292},
+	{Name: "django", Destroys: acts294},
+	{Name: "django-admin", Arity: 2, Destroys: acts294},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
-	{Name: "dlv", Row: &row97},
+	{Name: "dlv", Row: &row99},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row294, Risk: 1},
-	{Name: "dmsetup", Destroys: acts82},
-	{Name: "dmypy", Row: &row296, Is: 0x200},
+	{Name: "dmesg", Row: &row296, Risk: 1},
+	{Name: "dmsetup", Destroys: acts84},
+	{Name: "dmypy", Row: &row298, Is: 0x200},
 	{Name: "dnf", Arity: 2, Is: 0x20000040100000, Risk: 5, Destroys: acts31},
 	{Name: "dnf install", Is: 0x200000},
-	{Name: "doas", Wrapper: &wrapper298, Is: 0x2000000000001, Risk: 7},
-	{Name: "docker", Row: &row300, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts117},
-	{Name: "docker attach", Row: &row302},
+	{Name: "doas", Wrapper: &wrapper300, Is: 0x2000000000001, Risk: 7},
+	{Name: "docker", Row: &row302, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts119},
+	{Name: "docker attach", Row: &row304},
 	{Name: "docker bake", Is: 0x2000000000},
-	{Name: "docker build", Row: &row304, Is: 0x2000100000, Risk: 4},
-	{Name: "docker builder", Row: &row306, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker buildx", Row: &row304, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker checkpoint", Row: &row306},
-	{Name: "docker commit", Row: &row302, Is: 0x100000, Risk: 3},
-	{Name: "docker compose", Row: &row308, Arity: 3, Is: 0x2000000000, Parent: true},
+	{Name: "docker build", Row: &row306, Is: 0x2000100000, Risk: 4},
+	{Name: "docker builder", Row: &row308, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row306, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row308},
+	{Name: "docker commit", Row: &row304, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row310, Arity: 3, Is: 0x2000000000, Parent: true},
 	{Name: "docker compose build", Risk: 4},
-	{Name: "docker compose config", Row: &row310, Risk: 1},
-	{Name: "docker compose cp", Row: &row312, Is: 0x100000},
-	{Name: "docker compose create", Row: &row312, Risk: 5},
-	{Name: "docker compose down", Row: &row314, Is: 0x100000, Risk: 6},
-	{Name: "docker compose exec", Wrapper: &wrapper316, Arity: 4, Is: 0x100000, Risk: 5},
-	{Name: "docker compose images", Row: &row310, Risk: 1},
+	{Name: "docker compose config", Row: &row312, Risk: 1},
+	{Name: "docker compose cp", Row: &row314, Is: 0x100000},
+	{Name: "docker compose create", Row: &row314, Risk: 5},
+	{Name: "docker compose down", Row: &row316, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper318, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose images", Row: &row312, Risk: 1},
 	{Name: "docker compose kill", Risk: 6},
-	{Name: "docker compose logs", Row: &row310, Risk: 1},
-	{Name: "docker compose ls", Row: &row310, Risk: 1},
-	{Name: "docker compose port", Row: &row310, Risk: 1},
-	{Name: "docker compose ps", Row: &row310, Risk: 1},
-	{Name: "docker compose publish", Row: &row312},
+	{Name: "docker compose logs", Row: &row312, Risk: 1},
+	{Name: "docker compose ls", Row: &row312, Risk: 1},
+	{Name: "docker compose port", Row: &row312, Risk: 1},
+	{Name: "docker compose ps", Row: &row312, Risk: 1},
+	{Name: "docker compose publish", Row: &row314},
 	{Name: "docker compose pull", Risk: 4},
-	{Name: "docker compose push", Row: &row312, Is: 0x400000, Risk: 4},
+	{Name: "docker compose push", Row: &row314, Is: 0x400000, Risk: 4},
 	{Name: "docker compose restart", Risk: 5},
-	{Name: "docker compose rm", Row: &row312, Is: 0x100000, Risk: 6},
-	{Name: "docker compose run", Wrapper: &wrapper316, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose rm", Row: &row314, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper318, Arity: 4, Is: 0x100000, Risk: 5},
 	{Name: "docker compose start", Risk: 5},
 	{Name: "docker compose stop", Risk: 6},
-	{Name: "docker compose top", Row: &row310, Risk: 1},
-	{Name: "docker compose up", Row: &row312, Risk: 5},
-	{Name: "docker compose version", Row: &row310, Risk: 1},
-	{Name: "docker compose watch", Row: &row312},
-	{Name: "docker config", Row: &row306},
-	{Name: "docker container", Row: &row306, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker compose top", Row: &row312, Risk: 1},
+	{Name: "docker compose up", Row: &row314, Risk: 5},
+	{Name: "docker compose version", Row: &row312, Risk: 1},
+	{Name: "docker compose watch", Row: &row314},
+	{Name: "docker config", Row: &row308},
+	{Name: "docker container", Row: &row308, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker container inspect", Risk: 1},
 	{Name: "docker container kill", Risk: 6},
 	{Name: "docker container logs", Risk: 1},
@@ -6053,152 +6109,152 @@ var commands = [...]Command{
 	{Name: "docker container rm", Risk: 6},
 	{Name: "docker container stats", Risk: 1},
 	{Name: "docker container top", Risk: 1},
-	{Name: "docker context", Row: &row306, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker context", Row: &row308, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker context create", Row: &row65},
 	{Name: "docker context import", Row: &row65},
 	{Name: "docker context ls", Risk: 1},
 	{Name: "docker context use", Row: &row65},
-	{Name: "docker cp", Row: &row302, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
-	{Name: "docker create", Row: &row317, Is: 0x2002000000000, Risk: 5, Worse: worse318},
-	{Name: "docker diff", Row: &row320, Risk: 1},
-	{Name: "docker events", Row: &row320, Risk: 1},
-	{Name: "docker exec", Wrapper: &wrapper322, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse318},
-	{Name: "docker export", Row: &row302, Is: 0x100000, Risk: 3},
-	{Name: "docker generate", Row: &row306},
-	{Name: "docker history", Row: &row320, Risk: 1},
-	{Name: "docker image", Row: &row306, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "docker image build", Row: &row304},
+	{Name: "docker cp", Row: &row304, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
+	{Name: "docker create", Row: &row319, Is: 0x2002000000000, Risk: 5, Worse: worse320},
+	{Name: "docker diff", Row: &row322, Risk: 1},
+	{Name: "docker events", Row: &row322, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper324, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse320},
+	{Name: "docker export", Row: &row304, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row308},
+	{Name: "docker history", Row: &row322, Risk: 1},
+	{Name: "docker image", Row: &row308, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row306},
 	{Name: "docker image history", Risk: 1},
 	{Name: "docker image inspect", Risk: 1},
 	{Name: "docker image ls", Risk: 1},
 	{Name: "docker image prune", Risk: 6},
 	{Name: "docker image rm", Risk: 6},
-	{Name: "docker images", Row: &row320, Is: 0x40, Risk: 1},
-	{Name: "docker import", Row: &row302, Is: 0x100000, Risk: 3},
-	{Name: "docker info", Row: &row320, Risk: 1},
-	{Name: "docker inspect", Row: &row320, Risk: 1},
-	{Name: "docker kill", Row: &row302, Is: 0x100000, Risk: 6},
-	{Name: "docker kube", Row: &row306},
-	{Name: "docker load", Row: &row302, Is: 0x100000, Risk: 3},
-	{Name: "docker login", Row: &row302, Is: 0x500000, Risk: 4},
-	{Name: "docker logout", Row: &row302, Risk: 4},
-	{Name: "docker logs", Row: &row320, Risk: 1},
-	{Name: "docker machine", Row: &row306},
+	{Name: "docker images", Row: &row322, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row304, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row322, Risk: 1},
+	{Name: "docker inspect", Row: &row322, Risk: 1},
+	{Name: "docker kill", Row: &row304, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row308},
+	{Name: "docker load", Row: &row304, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row304, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row304, Risk: 4},
+	{Name: "docker logs", Row: &row322, Risk: 1},
+	{Name: "docker machine", Row: &row308},
 	{Name: "docker manifest", Arity: 3, Risk: 5},
-	{Name: "docker mount", Row: &row302},
-	{Name: "docker network", Row: &row306, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker mount", Row: &row304},
+	{Name: "docker network", Row: &row308, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker network inspect", Risk: 1},
 	{Name: "docker network ls", Risk: 1},
 	{Name: "docker network prune", Risk: 6},
 	{Name: "docker network rm", Risk: 6},
-	{Name: "docker node", Row: &row306, Risk: 6},
+	{Name: "docker node", Row: &row308, Risk: 6},
 	{Name: "docker pause", Risk: 3},
-	{Name: "docker play", Row: &row306},
-	{Name: "docker plugin", Row: &row306},
-	{Name: "docker pod", Row: &row306},
-	{Name: "docker port", Row: &row320, Risk: 1},
-	{Name: "docker ps", Row: &row320, Is: 0x40, Risk: 1},
-	{Name: "docker pull", Row: &row320, Is: 0x100000, Risk: 4},
-	{Name: "docker push", Row: &row302, Is: 0x500000, Risk: 4},
-	{Name: "docker rename", Row: &row302, Risk: 3},
-	{Name: "docker restart", Row: &row302, Is: 0x2000100000, Risk: 3},
-	{Name: "docker rm", Row: &row302, Is: 0x100000, Risk: 6},
-	{Name: "docker rmi", Row: &row302, Is: 0x100000, Risk: 6},
-	{Name: "docker run", Row: &row317, Is: 0x2002000000000, Risk: 5, Worse: worse318},
-	{Name: "docker save", Row: &row302, Is: 0x100000, Risk: 3},
-	{Name: "docker search", Row: &row320, Risk: 4},
-	{Name: "docker secret", Row: &row306, Is: 0x100000},
-	{Name: "docker service", Row: &row306, Arity: 3, Risk: 6},
-	{Name: "docker stack", Row: &row306, Arity: 3, Is: 0x2000000000, Risk: 6},
-	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse318},
-	{Name: "docker stats", Row: &row320, Risk: 1},
-	{Name: "docker stop", Row: &row302, Is: 0x100000, Risk: 6},
-	{Name: "docker swarm", Row: &row306, Is: 0x100000, Risk: 6},
-	{Name: "docker system", Row: &row306, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker play", Row: &row308},
+	{Name: "docker plugin", Row: &row308},
+	{Name: "docker pod", Row: &row308},
+	{Name: "docker port", Row: &row322, Risk: 1},
+	{Name: "docker ps", Row: &row322, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row322, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row304, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row304, Risk: 3},
+	{Name: "docker restart", Row: &row304, Is: 0x2000100000, Risk: 3},
+	{Name: "docker rm", Row: &row304, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row304, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row319, Is: 0x2002000000000, Risk: 5, Worse: worse320},
+	{Name: "docker save", Row: &row304, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row322, Risk: 4},
+	{Name: "docker secret", Row: &row308, Is: 0x100000},
+	{Name: "docker service", Row: &row308, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row308, Arity: 3, Is: 0x2000000000, Risk: 6},
+	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse320},
+	{Name: "docker stats", Row: &row322, Risk: 1},
+	{Name: "docker stop", Row: &row304, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row308, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row308, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker system df", Risk: 1},
 	{Name: "docker system info", Risk: 1},
 	{Name: "docker system prune", Risk: 6},
-	{Name: "docker tag", Row: &row302, Is: 0x100000, Risk: 3},
-	{Name: "docker top", Row: &row320, Risk: 1},
-	{Name: "docker trust", Row: &row306},
+	{Name: "docker tag", Row: &row304, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row322, Risk: 1},
+	{Name: "docker trust", Row: &row308},
 	{Name: "docker unpause", Risk: 3},
-	{Name: "docker unshare", Row: &row302},
+	{Name: "docker unshare", Row: &row304},
 	{Name: "docker up", Is: 0x2000000000},
-	{Name: "docker update", Row: &row302, Risk: 3},
-	{Name: "docker version", Row: &row320, Risk: 1},
-	{Name: "docker volume", Row: &row306, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker update", Row: &row304, Risk: 3},
+	{Name: "docker version", Row: &row322, Risk: 1},
+	{Name: "docker volume", Row: &row308, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker volume inspect", Risk: 1},
 	{Name: "docker volume ls", Risk: 1},
 	{Name: "docker volume prune", Risk: 6},
 	{Name: "docker volume rm", Risk: 6},
-	{Name: "docker wait", Row: &row320, Risk: 3},
+	{Name: "docker wait", Row: &row322, Risk: 3},
 	{Name: "docker watch", Is: 0x2000000000},
-	{Name: "docker-compose", Row: &row308, Is: 0x100010, Destroys: acts117, Like: "docker compose"},
+	{Name: "docker-compose", Row: &row310, Is: 0x100010, Destroys: acts119, Like: "docker compose"},
 	{Name: "docker-compose bake", Is: 0x2000000000},
 	{Name: "docker-compose build", Is: 0x2000000000},
 	{Name: "docker-compose builder", Is: 0x2000000000},
 	{Name: "docker-compose buildx", Is: 0x2000000000},
 	{Name: "docker-compose compose", Is: 0x2000000000},
-	{Name: "docker-compose config", Row: &row310},
+	{Name: "docker-compose config", Row: &row312},
 	{Name: "docker-compose create", Is: 0x2000000000},
-	{Name: "docker-compose down", Row: &row314},
-	{Name: "docker-compose exec", Wrapper: &wrapper316},
+	{Name: "docker-compose down", Row: &row316},
+	{Name: "docker-compose exec", Wrapper: &wrapper318},
 	{Name: "docker-compose image", Is: 0x2000000000},
-	{Name: "docker-compose images", Row: &row310},
-	{Name: "docker-compose logs", Row: &row310},
-	{Name: "docker-compose ls", Row: &row310},
-	{Name: "docker-compose port", Row: &row310},
-	{Name: "docker-compose ps", Row: &row310},
+	{Name: "docker-compose images", Row: &row312},
+	{Name: "docker-compose logs", Row: &row312},
+	{Name: "docker-compose ls", Row: &row312},
+	{Name: "docker-compose port", Row: &row312},
+	{Name: "docker-compose ps", Row: &row312},
 	{Name: "docker-compose restart", Is: 0x2000000000},
-	{Name: "docker-compose run", Wrapper: &wrapper316, Is: 0x2000000000},
+	{Name: "docker-compose run", Wrapper: &wrapper318, Is: 0x2000000000},
 	{Name: "docker-compose stack", Is: 0x2000000000},
 	{Name: "docker-compose start", Is: 0x2000000000},
-	{Name: "docker-compose top", Row: &row310},
-	{Name: "docker-compose up", Row: &row312, Is: 0x2000000000},
-	{Name: "docker-compose version", Row: &row310},
+	{Name: "docker-compose top", Row: &row312},
+	{Name: "docker-compose up", Row: &row314, Is: 0x2000000000},
+	{Name: "docker-compose version", Row: &row312},
 	{Name: "docker-compose watch", Is: 0x2000000000},
-	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts189},
+	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts191},
 	{Name: "doctl serverless"},
 	{Name: "doctl serverless deploy", Transfer: &options79},
-	{Name: "doctrine", Destroys: acts151},
+	{Name: "doctrine", Destroys: acts153},
 	{Name: "doit", Arity: 2, Is: 0x2000000000},
 	{Name: "dolt", Is: 0x4000000},
 	{Name: "dolt sql", Is: 0x800},
 	{Name: "doltgres", Is: 0x4000000},
 	{Name: "doppler", Is: 0x10000100000},
-	{Name: "doppler run", Wrapper: &wrapper324},
-	{Name: "dos2unix", Row: &row326, Risk: 3},
-	{Name: "dotenv", Wrapper: &wrapper328},
-	{Name: "dotenv run", Wrapper: &wrapper330},
-	{Name: "dotenv-cli", Wrapper: &wrapper328},
+	{Name: "doppler run", Wrapper: &wrapper326},
+	{Name: "dos2unix", Row: &row328, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper330},
+	{Name: "dotenv run", Wrapper: &wrapper332},
+	{Name: "dotenv-cli", Wrapper: &wrapper330},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper332},
-	{Name: "dotnet", Row: &row334, Arity: 2, Is: 0x2040001218, Parent: true, Destroys: acts335},
-	{Name: "dotnet --info", Risk: 2, Worse: worse336},
-	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse336},
+	{Name: "dotenvx run", Wrapper: &wrapper334},
+	{Name: "dotnet", Row: &row336, Arity: 2, Is: 0x2040001218, Parent: true, Destroys: acts337},
+	{Name: "dotnet --info", Risk: 2, Worse: worse338},
+	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse338},
 	{Name: "dotnet add", Is: 0x300000, Risk: 4},
-	{Name: "dotnet build", Risk: 2, Worse: worse336},
-	{Name: "dotnet clean", Risk: 2, Worse: worse336},
+	{Name: "dotnet build", Risk: 2, Worse: worse338},
+	{Name: "dotnet clean", Risk: 2, Worse: worse338},
 	{Name: "dotnet ef", Arity: 3},
 	{Name: "dotnet exec", Is: 0x100000},
-	{Name: "dotnet format", Risk: 2, Worse: worse336},
+	{Name: "dotnet format", Risk: 2, Worse: worse338},
 	{Name: "dotnet fsi", Is: 0x100800},
-	{Name: "dotnet list", Risk: 2, Worse: worse336},
+	{Name: "dotnet list", Risk: 2, Worse: worse338},
 	{Name: "dotnet new", Is: 0x200000, Risk: 4},
 	{Name: "dotnet nuget", Arity: 3},
-	{Name: "dotnet pack", Risk: 2, Worse: worse336},
-	{Name: "dotnet publish", Risk: 2, Worse: worse336},
+	{Name: "dotnet pack", Risk: 2, Worse: worse338},
+	{Name: "dotnet publish", Risk: 2, Worse: worse338},
 	{Name: "dotnet remove", Risk: 4},
-	{Name: "dotnet restore", Risk: 2, Worse: worse336},
+	{Name: "dotnet restore", Risk: 2, Worse: worse338},
 	{Name: "dotnet script", Is: 0x100800},
 	{Name: "dotnet sln", Risk: 4},
-	{Name: "dotnet test", Risk: 2, Worse: worse336},
+	{Name: "dotnet test", Risk: 2, Worse: worse338},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
-	{Name: "dotnet-ef", Destroys: acts335},
+	{Name: "dotnet-ef", Destroys: acts337},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
 	{Name: "doxygen", Is: 0x200, Risk: 2},
-	{Name: "dpkg", Row: &row338, Parent: true, Destroys: acts339},
+	{Name: "dpkg", Row: &row340, Parent: true, Destroys: acts341},
 	{Name: "dpkg --list", Risk: 1},
 	{Name: "dpkg --listfiles", Risk: 1},
 	{Name: "dpkg --search", Risk: 1},
@@ -6207,16 +6263,16 @@ var commands = [...]Command{
 	{Name: "dpkg -S", Risk: 1},
 	{Name: "dpkg -l", Risk: 1},
 	{Name: "dpkg -s", Risk: 1},
-	{Name: "dpkg-query", Row: &row338, Risk: 1},
-	{Name: "dprint", Risk: 2, Worse: worse100},
+	{Name: "dpkg-query", Row: &row340, Risk: 1},
+	{Name: "dprint", Risk: 2, Worse: worse102},
 	{Name: "drill", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts340},
+	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts342},
 	{Name: "droid", Is: 0x100000000},
 	{Name: "drone", Arity: 2, Is: 0x2000000000},
 	{Name: "dropbear", Row: &row39},
-	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts341},
-	{Name: "dropuser", Destroys: acts341},
-	{Name: "drush", Row: &row41, Destroys: acts288},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts343},
+	{Name: "dropuser", Destroys: acts343},
+	{Name: "drush", Row: &row41, Destroys: acts290},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -6227,18 +6283,18 @@ var commands = [...]Command{
 	{Name: "drush sql:query", Is: 0x800},
 	{Name: "drush sqlc", Is: 0x800},
 	{Name: "drush sqlq", Is: 0x800},
-	{Name: "dscl", Destroys: acts172},
+	{Name: "dscl", Destroys: acts174},
 	{Name: "dsh", Is: 0x4},
-	{Name: "dsmod", Destroys: acts172},
-	{Name: "dsqlcmd", Row: &row97},
-	{Name: "dsrm", Destroys: acts172},
+	{Name: "dsmod", Destroys: acts174},
+	{Name: "dsqlcmd", Row: &row99},
+	{Name: "dsrm", Destroys: acts174},
 	{Name: "dsymutil", Is: 0x200},
 	{Name: "dtach", Is: 0x4},
-	{Name: "dtrace", Row: &row97},
+	{Name: "dtrace", Row: &row99},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row283, Risk: 1, Wipes: "listed"},
-	{Name: "dub", Row: &row132},
-	{Name: "duckdb", Row: &row343, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "du", Row: &row285, Risk: 1, Wipes: "listed"},
+	{Name: "dub", Row: &row134},
+	{Name: "duckdb", Row: &row345, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "dumb-init", Wrapper: &wrapper10},
 	{Name: "dune", Is: 0x2000000000, Risk: 5},
 	{Name: "duplicacy", Destroys: acts52},
@@ -6246,108 +6302,108 @@ var commands = [...]Command{
 	{Name: "dvc", Is: 0x2000000000},
 	{Name: "dwp", Is: 0x200},
 	{Name: "dyalog", Language: &language6},
-	{Name: "e2fsck", Destroys: acts82},
+	{Name: "e2fsck", Destroys: acts84},
 	{Name: "earthly", Is: 0x2000000400},
-	{Name: "eas", Arity: 2, Destroys: acts148},
+	{Name: "eas", Arity: 2, Destroys: acts150},
 	{Name: "easy_install", Is: 0x100000},
 	{Name: "eatmydata", Wrapper: &wrapper10},
 	{Name: "eb", Row: &row26, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "ebtables", Destroys: acts344},
+	{Name: "ebtables", Destroys: acts346},
 	{Name: "eca", Is: 0x100000000},
 	{Name: "echo", Arity: 1, Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
 	{Name: "ecl", Language: &language6},
-	{Name: "ed", Row: &row206, Is: 0x100000},
-	{Name: "edgedb", Row: &row97},
+	{Name: "ed", Row: &row208, Is: 0x100000},
+	{Name: "edgedb", Row: &row99},
 	{Name: "edgeql", Is: 0x4000000},
-	{Name: "efibootmgr", Destroys: acts82},
+	{Name: "efibootmgr", Destroys: acts84},
 	{Name: "eksctl", Row: &row26, Destroys: acts38},
-	{Name: "elasticdump", Destroys: acts251},
+	{Name: "elasticdump", Destroys: acts253},
 	{Name: "elfedit", Is: 0x200},
 	{Name: "elixir", Language: &language6, Arity: 2, Risk: 5},
 	{Name: "elixir -e", Is: 0x100000},
 	{Name: "elvish", Handler: "shell", Is: 0x40000},
 	{Name: "em++", Is: 0x200},
-	{Name: "emacs", Row: &row206},
-	{Name: "emacsclient", Row: &row206},
+	{Name: "emacs", Row: &row208},
+	{Name: "emacsclient", Row: &row208},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000, Destroys: acts345},
+	{Name: "emerge", Is: 0x100000, Destroys: acts347},
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
-	{Name: "entr", Wrapper: &wrapper347},
+	{Name: "entr", Wrapper: &wrapper349},
 	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x1002000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "env-cmd", Wrapper: &wrapper328},
-	{Name: "envchain", Wrapper: &wrapper349, Is: 0x100000},
+	{Name: "env-cmd", Wrapper: &wrapper330},
+	{Name: "envchain", Wrapper: &wrapper351, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper350},
-	{Name: "envuidgid", Wrapper: &wrapper351},
+	{Name: "envdir", Wrapper: &wrapper352},
+	{Name: "envuidgid", Wrapper: &wrapper353},
 	{Name: "eopkg", Destroys: acts31},
-	{Name: "equinix", Destroys: acts189},
+	{Name: "equinix", Destroys: acts191},
 	{Name: "erase", Wipes: "removed"},
 	{Name: "erl", Language: &language6},
-	{Name: "errcheck", Row: &row353},
-	{Name: "es-curator", Destroys: acts251},
-	{Name: "esbuild", Row: &row49, Is: 0x2000080000, Risk: 2},
-	{Name: "eslint", Row: &row355, Is: 0x2000080018, Risk: 2, Worse: worse100},
+	{Name: "errcheck", Row: &row355},
+	{Name: "es-curator", Destroys: acts253},
+	{Name: "esbuild", Row: &row83, Is: 0x2000080000, Risk: 2},
+	{Name: "eslint", Row: &row357, Is: 0x2000080018, Risk: 2, Worse: worse102},
 	{Name: "esno", Language: &language6},
 	{Name: "et", Is: 0x4},
-	{Name: "etags", Row: &row248},
-	{Name: "etcdctl", Row: &row229, Arity: 2, Destroys: acts230},
+	{Name: "etags", Row: &row250},
+	{Name: "etcdctl", Row: &row231, Arity: 2, Destroys: acts232},
 	{Name: "eterm", Is: 0x4},
 	{Name: "eval", Handler: "eval", Is: 0x2000000000000, Risk: 5},
-	{Name: "evans", Destroys: acts356},
+	{Name: "evans", Destroys: acts358},
 	{Name: "evcxr", Language: &language6},
-	{Name: "ex", Row: &row206, Is: 0x100000},
-	{Name: "exa", Row: &row287, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ex", Row: &row208, Is: 0x100000},
+	{Name: "exa", Row: &row289, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "exec", Handler: "exec", Is: 0x2800000100000, Risk: 5},
 	{Name: "exim", Destroys: acts19},
 	{Name: "exit", Is: 0x800000000000, Risk: 1},
-	{Name: "exo", Destroys: acts189},
-	{Name: "expand", Row: &row358, Risk: 1},
+	{Name: "exo", Destroys: acts191},
+	{Name: "expand", Row: &row360, Risk: 1},
 	{Name: "expect", Language: &language6, Is: 0x104000},
-	{Name: "expo", Row: &row49, Arity: 2, Is: 0x80000, Destroys: acts148},
+	{Name: "expo", Row: &row83, Arity: 2, Is: 0x80000, Destroys: acts150},
 	{Name: "export", Inspector: "declare", Is: 0x80000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
 	{Name: "expr", Risk: 1},
-	{Name: "eza", Row: &row287, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "eza", Row: &row289, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "fab", Arity: 2, Destroys: acts28},
 	{Name: "fabric-agent", Is: 0x100000000},
 	{Name: "factor", Language: &language6, Risk: 1},
-	{Name: "faillock", Destroys: acts172},
+	{Name: "faillock", Destroys: acts174},
 	{Name: "fakechroot", Wrapper: &wrapper10},
 	{Name: "fakeroot", Wrapper: &wrapper10},
-	{Name: "faketime", Wrapper: &wrapper360},
-	{Name: "fallocate", Row: &row362, Is: 0x100020},
+	{Name: "faketime", Wrapper: &wrapper362},
+	{Name: "fallocate", Row: &row364, Is: 0x100020},
 	{Name: "false", Is: 0x800000000000, Risk: 1},
-	{Name: "fastboot", Destroys: acts82},
-	{Name: "fastlane", Arity: 2, Destroys: acts148},
+	{Name: "fastboot", Destroys: acts84},
+	{Name: "fastlane", Arity: 2, Destroys: acts150},
 	{Name: "fc", Inspector: "state"},
 	{Name: "fd", Handler: "fd", Is: 0x400000000, Risk: 1, Wipes: "matched"},
-	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts82},
-	{Name: "fennel", Language: &language364},
+	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts84},
+	{Name: "fennel", Language: &language366},
 	{Name: "fg", Risk: 1},
-	{Name: "file", Row: &row366, Risk: 1},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x100000400000000, Risk: 1, Worse: worse367, Destroys: acts368, Wipes: "found"},
+	{Name: "file", Row: &row368, Risk: 1},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x100000400000000, Risk: 1, Worse: worse369, Destroys: acts370, Wipes: "found"},
 	{Name: "finger", Row: &row39},
-	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts369, Recursive: []string{"*"}},
+	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts371, Recursive: []string{"*"}},
 	{Name: "firebase deploy", Transfer: &options79},
 	{Name: "firejail", Is: 0x4},
-	{Name: "firewall-cmd", Destroys: acts344},
+	{Name: "firewall-cmd", Destroys: acts346},
 	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts370},
-	{Name: "flake8", Row: &row83, Is: 0x80000, Risk: 2, Worse: worse84},
+	{Name: "fkill", Destroys: acts372},
+	{Name: "flake8", Row: &row85, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "flang", Is: 0x200},
-	{Name: "flashrom", Destroys: acts82},
-	{Name: "flask", Arity: 2, Destroys: acts371},
+	{Name: "flashrom", Destroys: acts84},
+	{Name: "flask", Arity: 2, Destroys: acts373},
 	{Name: "flask shell", Is: 0x100800},
 	{Name: "flatpak", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row124, Destroys: acts372},
+	{Name: "flit", Row: &row126, Destroys: acts374},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper374},
-	{Name: "flutter", Row: &row376, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts148},
+	{Name: "flox activate", Wrapper: &wrapper376},
+	{Name: "flutter", Row: &row378, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts150},
 	{Name: "flutter analyze", Risk: 2},
 	{Name: "flutter build", Risk: 2},
 	{Name: "flutter devices", Risk: 2},
@@ -6359,43 +6415,43 @@ var commands = [...]Command{
 	{Name: "flutter upgrade", Is: 0x100000},
 	{Name: "flux", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "fluxcd", Destroys: acts38},
-	{Name: "fly", Row: &row377, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts378},
-	{Name: "fly logs", Row: &row380, Risk: 4},
-	{Name: "fly status", Row: &row380, Risk: 4},
-	{Name: "flyway", Destroys: acts381},
-	{Name: "fmt", Row: &row383, Risk: 1},
-	{Name: "fold", Row: &row385, Risk: 1},
+	{Name: "fly", Row: &row379, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts380},
+	{Name: "fly logs", Row: &row382, Risk: 4},
+	{Name: "fly status", Row: &row382, Risk: 4},
+	{Name: "flyway", Destroys: acts383},
+	{Name: "fmt", Row: &row385, Risk: 1},
+	{Name: "fold", Row: &row387, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreman", Is: 0x2000000004},
-	{Name: "forever", Arity: 2, Destroys: acts386},
+	{Name: "forever", Arity: 2, Destroys: acts388},
 	{Name: "forgecode", Is: 0x100000000},
-	{Name: "format", Is: 0x4000000000, Destroys: acts82},
+	{Name: "format", Is: 0x4000000000, Destroys: acts84},
 	{Name: "format.com", Is: 0x4000000000},
-	{Name: "fossil", Destroys: acts141},
+	{Name: "fossil", Destroys: acts143},
 	{Name: "free", Risk: 1},
-	{Name: "frida", Row: &row97},
+	{Name: "frida", Row: &row99},
 	{Name: "fsc", Is: 0x200},
-	{Name: "fsck", Destroys: acts82},
-	{Name: "fsck.*", Destroys: acts82},
+	{Name: "fsck", Destroys: acts84},
+	{Name: "fsck.*", Destroys: acts84},
 	{Name: "fsi", Is: 0x100000},
 	{Name: "ftp", Row: &row39, Is: 0x28000400000, Risk: 4},
-	{Name: "fuser", Row: &row388, Is: 0x100000020000, Risk: 6, Destroys: acts370},
+	{Name: "fuser", Row: &row390, Is: 0x100000020000, Risk: 6, Destroys: acts372},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
-	{Name: "fwupdmgr", Destroys: acts82},
-	{Name: "fx", Row: &row389, Risk: 5},
-	{Name: "fzf", Row: &row391, Risk: 5},
-	{Name: "g++", Row: &row143, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "fwupdmgr", Destroys: acts84},
+	{Name: "fx", Row: &row391, Risk: 5},
+	{Name: "fzf", Row: &row393, Risk: 5},
+	{Name: "g++", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gam", Destroys: acts14},
 	{Name: "gamemoderun", Wrapper: &wrapper10},
 	{Name: "gamescope", Is: 0x4},
 	{Name: "gap", Language: &language6},
 	{Name: "garden", Arity: 2, Is: 0x2000000000},
-	{Name: "gatsby", Row: &row49},
-	{Name: "gcc", Row: &row143, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "gatsby", Row: &row83},
+	{Name: "gcc", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language6},
-	{Name: "gcloud", Row: &row393, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse394, Parent: true, Destroys: acts105, Recursive: []string{"*"}},
+	{Name: "gcloud", Row: &row395, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse396, Parent: true, Destroys: acts107, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Risk: 4, Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
@@ -6423,59 +6479,59 @@ var commands = [...]Command{
 	{Name: "gcloud secrets", Is: 0x100000},
 	{Name: "gcloud ssh", Row: &row65},
 	{Name: "gcloud storage", Parent: true},
-	{Name: "gcloud storage cp", Transfer: &options395},
+	{Name: "gcloud storage cp", Transfer: &options397},
 	{Name: "gcloud storage ls", Risk: 4},
-	{Name: "gcloud storage mv", Transfer: &options395},
-	{Name: "gcloud storage rsync", Transfer: &options395},
-	{Name: "gconftool-2", Destroys: acts102},
+	{Name: "gcloud storage mv", Transfer: &options397},
+	{Name: "gcloud storage rsync", Transfer: &options397},
+	{Name: "gconftool-2", Destroys: acts104},
 	{Name: "gcore", Is: 0x20000},
-	{Name: "gdb", Row: &row97, Wrapper: &wrapper171, Is: 0x20000},
+	{Name: "gdb", Row: &row99, Wrapper: &wrapper173, Is: 0x20000},
 	{Name: "gdbserver", Is: 0x4},
 	{Name: "gdc", Is: 0x200},
-	{Name: "gdisk", Is: 0x4000000000, Destroys: acts82},
+	{Name: "gdisk", Is: 0x4000000000, Destroys: acts84},
 	{Name: "gel", Is: 0x4000000},
-	{Name: "gem", Row: &row132, Arity: 2, Is: 0x20000040100000, Destroys: acts396},
+	{Name: "gem", Row: &row134, Arity: 2, Is: 0x20000040100000, Destroys: acts398},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x100000000},
 	{Name: "gemini-cli", Is: 0x100000000},
-	{Name: "gerrit", Destroys: acts141},
+	{Name: "gerrit", Destroys: acts143},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse397},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse399},
 	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language6},
 	{Name: "gfortran", Row: &row44, Is: 0x200},
-	{Name: "gh", Row: &row399, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x40010060000000, Parent: true, Destroys: acts400},
+	{Name: "gh", Row: &row401, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x40010060000000, Parent: true, Destroys: acts402},
 	{Name: "gh agent-task", Is: 0x100000000},
-	{Name: "gh alias", Row: &row401, Is: 0x100000},
-	{Name: "gh api", Row: &row403, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse404},
-	{Name: "gh attestation", Row: &row401},
-	{Name: "gh auth", Row: &row401, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row406, Risk: 4, Worse: worse407},
-	{Name: "gh browse", Row: &row409, Risk: 4},
-	{Name: "gh cache", Row: &row409},
-	{Name: "gh codespace", Row: &row401},
+	{Name: "gh alias", Row: &row403, Is: 0x100000},
+	{Name: "gh api", Row: &row405, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse406},
+	{Name: "gh attestation", Row: &row403},
+	{Name: "gh auth", Row: &row403, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row408, Risk: 4, Worse: worse409},
+	{Name: "gh browse", Row: &row411, Risk: 4},
+	{Name: "gh cache", Row: &row411},
+	{Name: "gh codespace", Row: &row403},
 	{Name: "gh codespace ssh", Row: &row65},
-	{Name: "gh config", Row: &row401, Is: 0x110000},
+	{Name: "gh config", Row: &row403, Is: 0x110000},
 	{Name: "gh copilot", Is: 0x100000000},
-	{Name: "gh cs", Row: &row401},
-	{Name: "gh ext", Row: &row401},
-	{Name: "gh extension", Row: &row401, Is: 0x100000},
-	{Name: "gh gist", Row: &row409},
+	{Name: "gh cs", Row: &row403},
+	{Name: "gh ext", Row: &row403},
+	{Name: "gh extension", Row: &row403, Is: 0x100000},
+	{Name: "gh gist", Row: &row411},
 	{Name: "gh gist create", Row: &row65},
 	{Name: "gh gist edit", Row: &row65},
-	{Name: "gh gpg-key", Row: &row401},
-	{Name: "gh issue", Row: &row409, Arity: 3, Parent: true},
+	{Name: "gh gpg-key", Row: &row403},
+	{Name: "gh issue", Row: &row411, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row409},
+	{Name: "gh label", Row: &row411},
 	{Name: "gh models", Is: 0x100000000},
-	{Name: "gh org", Row: &row409},
-	{Name: "gh pr", Row: &row409, Arity: 3, Parent: true},
+	{Name: "gh org", Row: &row411},
+	{Name: "gh pr", Row: &row411, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -6489,152 +6545,152 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row409},
-	{Name: "gh release", Row: &row409, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row411},
+	{Name: "gh release", Row: &row411, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row409, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row411, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row409},
-	{Name: "gh run", Row: &row409, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row411},
+	{Name: "gh run", Row: &row411, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row409, Risk: 4},
-	{Name: "gh secret", Row: &row401, Is: 0x100000},
-	{Name: "gh skill", Row: &row401},
-	{Name: "gh ssh-key", Row: &row401},
-	{Name: "gh status", Row: &row409, Risk: 4},
-	{Name: "gh variable", Row: &row401},
-	{Name: "gh workflow", Row: &row409, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row411, Risk: 4},
+	{Name: "gh secret", Row: &row403, Is: 0x100000},
+	{Name: "gh skill", Row: &row403},
+	{Name: "gh ssh-key", Row: &row403},
+	{Name: "gh status", Row: &row411, Risk: 4},
+	{Name: "gh variable", Row: &row403},
+	{Name: "gh workflow", Row: &row411, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row411, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row413, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
 	{Name: "ghci", Language: &language6, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ghz", Destroys: acts356},
-	{Name: "ginkgo", Row: &row413, Is: 0x8},
-	{Name: "gio", Row: &row54, Destroys: acts414, Wipes: "removed"},
-	{Name: "git", Row: &row416, Arity: 2, Handler: "git", Inspector: "git", Is: 0x80090c40000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row418, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row420, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git annotate", Row: &row422, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row420, Inspector: "gitapply", Risk: 3, Worse: worse423},
+	{Name: "ghz", Destroys: acts358},
+	{Name: "ginkgo", Row: &row415, Is: 0x8},
+	{Name: "gio", Row: &row54, Destroys: acts416, Wipes: "removed"},
+	{Name: "git", Row: &row418, Arity: 2, Handler: "git", Inspector: "git", Is: 0x80090c40000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row420, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row422, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git annotate", Row: &row424, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row422, Inspector: "gitapply", Risk: 3, Worse: worse425},
 	{Name: "git archimport", Row: &row54},
-	{Name: "git archive", Row: &row425, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse426},
-	{Name: "git blame", Row: &row422, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row428, Is: 0x100040, Risk: 1, Worse: worse429},
+	{Name: "git archive", Row: &row427, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse428},
+	{Name: "git blame", Row: &row424, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row430, Is: 0x100040, Risk: 1, Worse: worse431},
 	{Name: "git bugreport", Row: &row54},
-	{Name: "git bundle", Row: &row431, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row433, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row435, Risk: 1},
-	{Name: "git check-ignore", Row: &row435, Risk: 1},
-	{Name: "git check-ref-format", Row: &row437, Risk: 1},
-	{Name: "git checkout", Row: &row439, Inspector: "gitcheckout", Is: 0x1000100000, Risk: 3, Worse: worse440},
-	{Name: "git checkout-index", Row: &row442, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row444, Risk: 1},
-	{Name: "git cherry-pick", Row: &row446, Is: 0x1000000000, Risk: 3, Worse: worse447},
+	{Name: "git bundle", Row: &row433, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row435, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row437, Risk: 1},
+	{Name: "git check-ignore", Row: &row437, Risk: 1},
+	{Name: "git check-ref-format", Row: &row439, Risk: 1},
+	{Name: "git checkout", Row: &row441, Inspector: "gitcheckout", Is: 0x2000001000100000, Risk: 3, Worse: worse442},
+	{Name: "git checkout-index", Row: &row444, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row446, Risk: 1},
+	{Name: "git cherry-pick", Row: &row448, Is: 0x1000000000, Risk: 3, Worse: worse449},
 	{Name: "git citool", Row: &row54},
-	{Name: "git clean", Row: &row449, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row451, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row453, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row455, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse456, Parent: true},
+	{Name: "git clean", Row: &row451, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row453, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row455, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row457, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse458, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
-	{Name: "git config edit", Row: &row458, Risk: 5},
+	{Name: "git config edit", Row: &row460, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row437, Risk: 1},
+	{Name: "git count-objects", Row: &row439, Risk: 1},
 	{Name: "git credential", Row: &row54, Is: 0x100000},
 	{Name: "git credential-cache", Row: &row54},
 	{Name: "git credential-store", Row: &row54},
 	{Name: "git cvsimport", Row: &row54},
 	{Name: "git cvsserver", Row: &row54},
 	{Name: "git daemon", Row: &row54},
-	{Name: "git describe", Row: &row437, Is: 0x40, Risk: 1},
+	{Name: "git describe", Row: &row439, Is: 0x40, Risk: 1},
 	{Name: "git diagnose", Row: &row54},
-	{Name: "git diff", Row: &row444, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row444, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row444, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row444, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row460, Inspector: "gitshow"},
+	{Name: "git diff", Row: &row446, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row446, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row446, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row446, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row462, Inspector: "gitshow"},
 	{Name: "git fast-export", Row: &row54, Shows: "objects"},
 	{Name: "git fast-import", Row: &row54, Risk: 6},
-	{Name: "git fetch", Row: &row451, Inspector: "gitfetch", Risk: 4, Worse: worse461},
-	{Name: "git fetch-pack", Row: &row451},
-	{Name: "git filter-branch", Row: &row463, Is: 0x100000, Risk: 6},
+	{Name: "git fetch", Row: &row453, Inspector: "gitfetch", Risk: 4, Worse: worse463},
+	{Name: "git fetch-pack", Row: &row453},
+	{Name: "git filter-branch", Row: &row465, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
 	{Name: "git flow", Row: &row54, Arity: 3},
-	{Name: "git for-each-ref", Row: &row437, Risk: 1},
+	{Name: "git for-each-ref", Row: &row439, Risk: 1},
 	{Name: "git for-each-repo", Row: &row54},
-	{Name: "git format-patch", Row: &row465, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row467, Risk: 1},
-	{Name: "git gc", Row: &row442, Is: 0x100000, Risk: 3, Worse: worse468},
-	{Name: "git get-tar-commit-id", Row: &row437, Risk: 1},
+	{Name: "git format-patch", Row: &row467, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row469, Risk: 1},
+	{Name: "git gc", Row: &row444, Is: 0x100000, Risk: 3, Worse: worse470},
+	{Name: "git get-tar-commit-id", Row: &row439, Risk: 1},
 	{Name: "git gitk", Row: &row54},
-	{Name: "git grep", Row: &row470, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git grep", Row: &row472, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
 	{Name: "git gui", Row: &row54},
-	{Name: "git hash-object", Row: &row435, Inspector: "gitadd"},
+	{Name: "git hash-object", Row: &row437, Inspector: "gitadd"},
 	{Name: "git help", Row: &row54, Risk: 1},
 	{Name: "git hook", Row: &row54},
 	{Name: "git http-backend", Row: &row54},
 	{Name: "git imap-send", Row: &row54},
-	{Name: "git init", Row: &row472, Inspector: "gitinit", Risk: 3},
+	{Name: "git init", Row: &row474, Inspector: "gitinit", Risk: 3},
 	{Name: "git instaweb", Row: &row54},
-	{Name: "git interpret-trailers", Row: &row474},
-	{Name: "git lfs", Row: &row476, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row444, Inspector: "gitshow", Is: 0x200000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row478, Risk: 1},
-	{Name: "git ls-remote", Row: &row451, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row478, Risk: 1},
+	{Name: "git interpret-trailers", Row: &row476},
+	{Name: "git lfs", Row: &row478, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row446, Inspector: "gitshow", Is: 0x200000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row480, Risk: 1},
+	{Name: "git ls-remote", Row: &row453, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row480, Risk: 1},
 	{Name: "git maintenance", Row: &row54, Risk: 3},
-	{Name: "git merge", Row: &row446, Is: 0x1000000000, Risk: 3, Worse: worse447},
-	{Name: "git merge-base", Row: &row437, Is: 0x40, Risk: 1},
+	{Name: "git merge", Row: &row448, Is: 0x1000000000, Risk: 3, Worse: worse449},
+	{Name: "git merge-base", Row: &row439, Is: 0x40, Risk: 1},
 	{Name: "git merge-index", Row: &row54},
-	{Name: "git mergetool", Row: &row460},
-	{Name: "git mktree", Row: &row435},
-	{Name: "git mv", Row: &row480, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row437, Risk: 1},
-	{Name: "git notes", Row: &row482, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git mergetool", Row: &row462},
+	{Name: "git mktree", Row: &row437},
+	{Name: "git mv", Row: &row482, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row439, Risk: 1},
+	{Name: "git notes", Row: &row484, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row54, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row442},
-	{Name: "git patch-id", Row: &row437, Risk: 1},
-	{Name: "git prune", Row: &row442, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row442, Risk: 6},
-	{Name: "git pull", Row: &row451, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse483},
-	{Name: "git push", Row: &row485, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse486},
+	{Name: "git pack-redundant", Row: &row444},
+	{Name: "git patch-id", Row: &row439, Risk: 1},
+	{Name: "git prune", Row: &row444, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row444, Risk: 6},
+	{Name: "git pull", Row: &row453, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse485},
+	{Name: "git push", Row: &row487, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse488},
 	{Name: "git quiltimport", Row: &row54},
-	{Name: "git range-diff", Row: &row444, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row442},
-	{Name: "git rebase", Row: &row488, Is: 0x1000100000, Risk: 3, Shows: "patch"},
+	{Name: "git range-diff", Row: &row446, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row444},
+	{Name: "git rebase", Row: &row490, Is: 0x1000100000, Risk: 3, Shows: "patch"},
 	{Name: "git receive-pack", Row: &row54},
-	{Name: "git reflog", Row: &row444, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git reflog", Row: &row446, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row444, Risk: 1},
-	{Name: "git reflog-delete", Row: &row442},
-	{Name: "git refs", Row: &row442},
-	{Name: "git remote", Row: &row490, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row446, Risk: 1},
+	{Name: "git reflog-delete", Row: &row444},
+	{Name: "git refs", Row: &row444},
+	{Name: "git remote", Row: &row492, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row492, Risk: 1},
+	{Name: "git remote get-url", Row: &row494, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -6642,71 +6698,71 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row492, Risk: 4},
+	{Name: "git remote show", Row: &row494, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row451},
-	{Name: "git repack", Row: &row442, Risk: 3},
-	{Name: "git replace", Row: &row442, Is: 0x100000, Risk: 6},
+	{Name: "git remote-http", Row: &row453},
+	{Name: "git repack", Row: &row444, Risk: 3},
+	{Name: "git replace", Row: &row444, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row54, Risk: 1},
-	{Name: "git reset", Row: &row494, Is: 0x100000, Risk: 3, Worse: worse495},
-	{Name: "git restore", Row: &row497, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse498},
-	{Name: "git rev-list", Row: &row444, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row437, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row446, Is: 0x1000000000, Risk: 3, Worse: worse447},
-	{Name: "git rm", Row: &row480, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
+	{Name: "git reset", Row: &row496, Is: 0x100000, Risk: 3, Worse: worse497},
+	{Name: "git restore", Row: &row499, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse500},
+	{Name: "git rev-list", Row: &row446, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row439, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row448, Is: 0x1000000000, Risk: 3, Worse: worse449},
+	{Name: "git rm", Row: &row482, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
 	{Name: "git scalar", Row: &row54},
 	{Name: "git send-email", Row: &row54, Risk: 6},
-	{Name: "git send-pack", Row: &row485},
+	{Name: "git send-pack", Row: &row487},
 	{Name: "git shell", Row: &row54},
-	{Name: "git shortlog", Row: &row444, Risk: 1},
-	{Name: "git show", Row: &row444, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row437, Risk: 1},
-	{Name: "git show-index", Row: &row435, Shows: "objects"},
-	{Name: "git show-ref", Row: &row437, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row442, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row418, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row500, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git shortlog", Row: &row446, Risk: 1},
+	{Name: "git show", Row: &row446, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row439, Risk: 1},
+	{Name: "git show-index", Row: &row437, Shows: "objects"},
+	{Name: "git show-ref", Row: &row439, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row444, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row420, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row502, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row444, Risk: 1},
+	{Name: "git stash list", Row: &row446, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row444, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row446, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row478, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row435, Risk: 1},
-	{Name: "git submodule", Row: &row502, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row480, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row437, Risk: 1},
+	{Name: "git submodule", Row: &row504, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row504, Risk: 1},
-	{Name: "git submodule summary", Row: &row504, Risk: 1},
+	{Name: "git submodule status", Row: &row506, Risk: 1},
+	{Name: "git submodule summary", Row: &row506, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row54, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row506, Is: 0x1000000000, Risk: 3, Worse: worse507},
-	{Name: "git symbolic-ref", Row: &row442, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse508},
-	{Name: "git tag", Row: &row510, Is: 0x100000, Risk: 1, Worse: worse511},
+	{Name: "git switch", Row: &row508, Is: 0x1000000000, Risk: 3, Worse: worse509},
+	{Name: "git symbolic-ref", Row: &row444, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse510},
+	{Name: "git tag", Row: &row512, Is: 0x100000, Risk: 1, Worse: worse513},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row442, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row442, Is: 0x100000, Risk: 3, Worse: worse512},
+	{Name: "git update-index", Row: &row444, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row444, Is: 0x100000, Risk: 3, Worse: worse514},
 	{Name: "git upload-archive", Row: &row54},
 	{Name: "git upload-pack", Row: &row54},
-	{Name: "git var", Row: &row437, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row437, Risk: 1},
-	{Name: "git verify-tag", Row: &row437, Risk: 1},
-	{Name: "git version", Row: &row437, Risk: 1},
-	{Name: "git whatchanged", Row: &row444, Is: 0x200000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row514, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git var", Row: &row439, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row439, Risk: 1},
+	{Name: "git verify-tag", Row: &row439, Risk: 1},
+	{Name: "git version", Row: &row439, Risk: 1},
+	{Name: "git whatchanged", Row: &row446, Is: 0x200000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row516, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row516, Risk: 1},
+	{Name: "git worktree list", Row: &row518, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -6714,69 +6770,69 @@ var commands = [...]Command{
 	{Name: "git worktree repair", Risk: 3},
 	{Name: "git worktree unlock", Risk: 3},
 	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
-	{Name: "glab", Row: &row518, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts400},
+	{Name: "glab", Row: &row520, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts402},
 	{Name: "glab ci", Arity: 3, Parent: true},
-	{Name: "glab ci list", Row: &row520, Risk: 4},
-	{Name: "glab ci status", Row: &row520, Risk: 4},
-	{Name: "glab ci view", Row: &row520, Risk: 4},
+	{Name: "glab ci list", Row: &row522, Risk: 4},
+	{Name: "glab ci status", Row: &row522, Risk: 4},
+	{Name: "glab ci view", Row: &row522, Risk: 4},
 	{Name: "glab issue", Arity: 3, Parent: true},
-	{Name: "glab issue list", Row: &row520, Risk: 4},
-	{Name: "glab issue view", Row: &row520, Risk: 4},
+	{Name: "glab issue list", Row: &row522, Risk: 4},
+	{Name: "glab issue view", Row: &row522, Risk: 4},
 	{Name: "glab mr", Arity: 3, Parent: true},
-	{Name: "glab mr diff", Row: &row520, Risk: 4},
-	{Name: "glab mr list", Row: &row520, Risk: 4},
-	{Name: "glab mr view", Row: &row520, Risk: 4},
+	{Name: "glab mr diff", Row: &row522, Risk: 4},
+	{Name: "glab mr list", Row: &row522, Risk: 4},
+	{Name: "glab mr view", Row: &row522, Risk: 4},
 	{Name: "glab release", Arity: 3, Parent: true},
-	{Name: "glab release list", Row: &row520, Risk: 4},
-	{Name: "glab release view", Row: &row520, Risk: 4},
+	{Name: "glab release list", Row: &row522, Risk: 4},
+	{Name: "glab release view", Row: &row522, Risk: 4},
 	{Name: "glab repo", Arity: 3, Parent: true},
-	{Name: "glab repo view", Row: &row520, Risk: 4},
+	{Name: "glab repo view", Row: &row522, Risk: 4},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row522, Risk: 5},
+	{Name: "glow", Row: &row524, Risk: 5},
 	{Name: "gm4", Language: &language6, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts19},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language6, Is: 0x2000},
-	{Name: "go", Row: &row524, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
+	{Name: "go", Row: &row526, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
 	{Name: "go bug", Row: &row39},
-	{Name: "go build", Row: &row526, Is: 0x2000000000, Risk: 2, Worse: worse527},
-	{Name: "go clean", Row: &row529, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row531, Risk: 1, Worse: worse532},
-	{Name: "go env", Row: &row534, Is: 0x100040, Risk: 1, Worse: worse535},
-	{Name: "go fix", Row: &row537, Risk: 3},
-	{Name: "go fmt", Row: &row539, Risk: 3},
-	{Name: "go generate", Row: &row540, Is: 0x2000000000, Risk: 5},
-	{Name: "go get", Row: &row526, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row528, Is: 0x2000000000, Risk: 2, Worse: worse529},
+	{Name: "go clean", Row: &row531, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row533, Risk: 1, Worse: worse534},
+	{Name: "go env", Row: &row536, Is: 0x100040, Risk: 1, Worse: worse537},
+	{Name: "go fix", Row: &row539, Risk: 3},
+	{Name: "go fmt", Row: &row541, Risk: 3},
+	{Name: "go generate", Row: &row542, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row528, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row526, Is: 0x2000300000, Risk: 5},
-	{Name: "go list", Row: &row542, Is: 0x40, Risk: 1, Worse: worse532},
-	{Name: "go mod", Row: &row544, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row528, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row544, Is: 0x40, Risk: 1, Worse: worse534},
+	{Name: "go mod", Row: &row546, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse545},
+	{Name: "go mod graph", Risk: 1, Worse: worse547},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse545},
-	{Name: "go mod why", Risk: 1, Worse: worse545},
-	{Name: "go run", Row: &row537, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse547},
+	{Name: "go mod why", Risk: 1, Worse: worse547},
+	{Name: "go run", Row: &row539, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row39},
-	{Name: "go test", Row: &row546, Is: 0x2000000000, Risk: 2, Worse: worse527},
+	{Name: "go test", Row: &row548, Is: 0x2000000000, Risk: 2, Worse: worse529},
 	{Name: "go tool", Row: &row54, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row548, Risk: 1},
-	{Name: "go tool cover", Row: &row550, Risk: 1},
-	{Name: "go tool nm", Row: &row548, Risk: 1},
-	{Name: "go tool objdump", Row: &row548, Risk: 1},
-	{Name: "go version", Row: &row552, Risk: 1},
-	{Name: "go vet", Row: &row537, Is: 0x2000000000, Risk: 2, Worse: worse527},
-	{Name: "go work", Row: &row554, Arity: 3, Risk: 3},
-	{Name: "gofmt", Row: &row556, Risk: 1, Worse: worse557},
-	{Name: "gofumpt", Row: &row556, Risk: 2, Worse: worse100},
+	{Name: "go tool addr2line", Row: &row550, Risk: 1},
+	{Name: "go tool cover", Row: &row552, Risk: 1},
+	{Name: "go tool nm", Row: &row550, Risk: 1},
+	{Name: "go tool objdump", Row: &row550, Risk: 1},
+	{Name: "go version", Row: &row554, Risk: 1},
+	{Name: "go vet", Row: &row539, Is: 0x2000000000, Risk: 2, Worse: worse529},
+	{Name: "go work", Row: &row556, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row558, Risk: 1, Worse: worse559},
+	{Name: "gofumpt", Row: &row558, Risk: 2, Worse: worse102},
 	{Name: "gog", Destroys: acts19},
 	{Name: "gogcli", Destroys: acts19},
-	{Name: "goimports", Row: &row556, Risk: 2, Worse: worse100},
+	{Name: "goimports", Row: &row558, Risk: 2, Worse: worse102},
 	{Name: "golang-migrate", Destroys: acts50},
-	{Name: "golangci-lint", Row: &row559, Is: 0x8, Risk: 2, Worse: worse84, Parent: true},
+	{Name: "golangci-lint", Row: &row561, Is: 0x8, Risk: 2, Worse: worse86, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "gold", Row: &row44, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
@@ -6791,67 +6847,67 @@ var commands = [...]Command{
 	{Name: "goreleaser", Destroys: acts53},
 	{Name: "goreman", Arity: 2, Is: 0x2000000000},
 	{Name: "gorun", Language: &language1},
-	{Name: "gosec", Row: &row353},
+	{Name: "gosec", Row: &row355},
 	{Name: "gosh", Language: &language6},
-	{Name: "gosu", Wrapper: &wrapper560, Is: 0x1},
-	{Name: "gotestsum", Row: &row562, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row564, Risk: 2, Worse: worse84},
+	{Name: "gosu", Wrapper: &wrapper562, Is: 0x1},
+	{Name: "gotestsum", Row: &row564, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row566, Risk: 2, Worse: worse86},
 	{Name: "gow", Arity: 2, Is: 0x2000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
 	{Name: "gp", Language: &language6},
-	{Name: "gpasswd", Destroys: acts172},
-	{Name: "gpg", Row: &row566, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "gpasswd", Destroys: acts174},
+	{Name: "gpg", Row: &row568, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language6},
 	{Name: "gpt-engineer", Is: 0x100000000},
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x2043000018, Risk: 2, Destroys: acts567},
+	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x2043000018, Risk: 2, Destroys: acts569},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graphqurl", Is: 0x20000000},
-	{Name: "gremlin", Row: &row97},
-	{Name: "grep", Row: &row140, Arity: 1, Is: 0xc00000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "groff", Row: &row138},
+	{Name: "gremlin", Row: &row99},
+	{Name: "grep", Row: &row142, Arity: 1, Is: 0xc00000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "groff", Row: &row140},
 	{Name: "grok", Is: 0x100000000},
 	{Name: "grok-cli", Is: 0x100000000},
-	{Name: "gron", Row: &row569, Risk: 5},
+	{Name: "gron", Row: &row571, Risk: 5},
 	{Name: "groovy", Language: &language6, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language6},
 	{Name: "groupadd", Risk: 7},
-	{Name: "groupdel", Destroys: acts172},
-	{Name: "groupmod", Destroys: acts172},
+	{Name: "groupdel", Destroys: acts174},
+	{Name: "groupmod", Destroys: acts174},
 	{Name: "groups", Risk: 1},
-	{Name: "grpcurl", Destroys: acts356},
-	{Name: "grub-install", Destroys: acts82},
-	{Name: "grunt", Row: &row49, Is: 0x2000000018},
-	{Name: "gsettings", Destroys: acts102},
+	{Name: "grpcurl", Destroys: acts358},
+	{Name: "grub-install", Destroys: acts84},
+	{Name: "grunt", Row: &row83, Is: 0x2000000018},
+	{Name: "gsettings", Destroys: acts104},
 	{Name: "gsi", Language: &language6},
 	{Name: "gsql", Is: 0x4000000},
 	{Name: "gst", Language: &language6},
-	{Name: "gsutil", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts105, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options395},
-	{Name: "gsutil mv", Transfer: &options395},
-	{Name: "gsutil rsync", Transfer: &options395},
+	{Name: "gsutil", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts107, Recursive: []string{"*"}},
+	{Name: "gsutil cp", Transfer: &options397},
+	{Name: "gsutil mv", Transfer: &options397},
+	{Name: "gsutil rsync", Transfer: &options397},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
 	{Name: "guile", Language: &language6, Risk: 5},
 	{Name: "guix", Is: 0x100000, Destroys: acts31},
-	{Name: "gulp", Row: &row49, Is: 0x2000000018},
+	{Name: "gulp", Row: &row83, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row571, Is: 0x100000, Risk: 3},
-	{Name: "gvim", Row: &row206},
-	{Name: "gzcat", Row: &row138},
-	{Name: "gzip", Row: &row571, Is: 0x100000, Risk: 3},
-	{Name: "hadolint", Row: &row207, Risk: 2, Worse: worse84},
-	{Name: "halt", Risk: 6, Destroys: acts572},
+	{Name: "gunzip", Row: &row573, Is: 0x100000, Risk: 3},
+	{Name: "gvim", Row: &row208},
+	{Name: "gzcat", Row: &row140},
+	{Name: "gzip", Row: &row573, Is: 0x100000, Risk: 3},
+	{Name: "hadolint", Row: &row209, Risk: 2, Worse: worse86},
+	{Name: "halt", Risk: 6, Destroys: acts574},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x100000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts573},
-	{Name: "hatch", Row: &row575, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts372},
+	{Name: "hasura", Destroys: acts575},
+	{Name: "hatch", Row: &row577, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts374},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper46, Arity: 3, Parent: true},
 	{Name: "hatch run check", Risk: 2},
@@ -6862,223 +6918,223 @@ var commands = [...]Command{
 	{Name: "hatch run types", Risk: 2},
 	{Name: "hatch run typing", Risk: 2},
 	{Name: "hatch test", Risk: 2},
-	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts189},
+	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts191},
 	{Name: "hdiutil", Destroys: acts47},
-	{Name: "hdparm", Is: 0x4000000000, Destroys: acts82},
-	{Name: "head", Row: &row577, Arity: 1, Risk: 1},
+	{Name: "hdparm", Is: 0x4000000000, Destroys: acts84},
+	{Name: "head", Row: &row579, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper10},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper579},
-	{Name: "heimdall", Destroys: acts82},
-	{Name: "helix", Row: &row206},
-	{Name: "helm", Row: &row581, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts582},
-	{Name: "helm create", Row: &row583},
-	{Name: "helm delete", Row: &row583, Risk: 6},
-	{Name: "helm dependency", Row: &row585, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row585, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row585, Risk: 4},
-	{Name: "helm install", Row: &row583},
-	{Name: "helm lint", Row: &row585, Risk: 4},
-	{Name: "helm list", Row: &row585, Risk: 4},
-	{Name: "helm ls", Row: &row585, Risk: 4},
-	{Name: "helm package", Row: &row585},
-	{Name: "helm plugin", Row: &row583, Is: 0x200000},
-	{Name: "helm pull", Row: &row585},
-	{Name: "helm push", Row: &row583},
-	{Name: "helm registry", Row: &row583},
-	{Name: "helm repo", Row: &row583, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row583, Risk: 6},
+	{Name: "heft exec", Wrapper: &wrapper581},
+	{Name: "heimdall", Destroys: acts84},
+	{Name: "helix", Row: &row208},
+	{Name: "helm", Row: &row583, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts584},
+	{Name: "helm create", Row: &row585},
+	{Name: "helm delete", Row: &row585, Risk: 6},
+	{Name: "helm dependency", Row: &row587, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row587, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row587, Risk: 4},
+	{Name: "helm install", Row: &row585},
+	{Name: "helm lint", Row: &row587, Risk: 4},
+	{Name: "helm list", Row: &row587, Risk: 4},
+	{Name: "helm ls", Row: &row587, Risk: 4},
+	{Name: "helm package", Row: &row587},
+	{Name: "helm plugin", Row: &row585, Is: 0x200000},
+	{Name: "helm pull", Row: &row587},
+	{Name: "helm push", Row: &row585},
+	{Name: "helm registry", Row: &row585},
+	{Name: "helm repo", Row: &row585, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row585, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row585, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row585, Risk: 4},
-	{Name: "helm template", Row: &row585, Risk: 4},
-	{Name: "helm test", Row: &row583},
+	{Name: "helm show", Row: &row587, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row587, Risk: 4},
+	{Name: "helm template", Row: &row587, Risk: 4},
+	{Name: "helm test", Row: &row585},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row583, Risk: 6},
-	{Name: "helm upgrade", Row: &row583},
+	{Name: "helm uninstall", Row: &row585, Risk: 6},
+	{Name: "helm upgrade", Row: &row585},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts582},
+	{Name: "helmfile", Destroys: acts584},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x100000000},
-	{Name: "heroku", Row: &row377, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts586},
-	{Name: "heroku addons", Row: &row588, Risk: 4},
-	{Name: "heroku apps", Row: &row588, Risk: 4},
-	{Name: "heroku domains", Row: &row588, Risk: 4},
-	{Name: "heroku logs", Row: &row588, Risk: 4},
-	{Name: "heroku ps", Row: &row588, Risk: 4},
-	{Name: "heroku releases", Row: &row588, Risk: 4},
-	{Name: "heroku run", Wrapper: &wrapper590, Is: 0x2},
-	{Name: "heroku status", Row: &row588, Risk: 4},
-	{Name: "hex", Destroys: acts148},
-	{Name: "hexdump", Row: &row592, Risk: 1},
-	{Name: "hexyl", Row: &row594},
-	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts141},
-	{Name: "hhvm", Language: &language596},
+	{Name: "heroku", Row: &row379, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts588},
+	{Name: "heroku addons", Row: &row590, Risk: 4},
+	{Name: "heroku apps", Row: &row590, Risk: 4},
+	{Name: "heroku domains", Row: &row590, Risk: 4},
+	{Name: "heroku logs", Row: &row590, Risk: 4},
+	{Name: "heroku ps", Row: &row590, Risk: 4},
+	{Name: "heroku releases", Row: &row590, Risk: 4},
+	{Name: "heroku run", Wrapper: &wrapper592, Is: 0x2},
+	{Name: "heroku status", Row: &row590, Risk: 4},
+	{Name: "hex", Destroys: acts150},
+	{Name: "hexdump", Row: &row594, Risk: 1},
+	{Name: "hexyl", Row: &row596},
+	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts143},
+	{Name: "hhvm", Language: &language598},
 	{Name: "himalaya", Destroys: acts19},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse597, Destroys: acts598},
-	{Name: "hive", Row: &row97, Is: 0x4000000},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse599, Destroys: acts600},
+	{Name: "hive", Row: &row99, Is: 0x4000000},
 	{Name: "hivemind", Is: 0x2000000000},
 	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row600, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse601},
+	{Name: "hostname", Row: &row602, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse603},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts602},
-	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts602},
-	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts602},
-	{Name: "hub", Arity: 2, Destroys: acts400, Like: "gh"},
-	{Name: "hugo", Row: &row604, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts604},
+	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts604},
+	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts604},
+	{Name: "hub", Arity: 2, Destroys: acts402, Like: "gh"},
+	{Name: "hugo", Row: &row606, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language6},
-	{Name: "hurl", Is: 0x20000000, Destroys: acts111},
+	{Name: "hurl", Is: 0x20000000, Destroys: acts113},
 	{Name: "husky", Is: 0x2000080000},
-	{Name: "hx", Row: &row206},
-	{Name: "hy", Language: &language104},
-	{Name: "hyperfine", Wrapper: &wrapper606},
-	{Name: "i386", Wrapper: &wrapper608},
+	{Name: "hx", Row: &row208},
+	{Name: "hy", Language: &language106},
+	{Name: "hyperfine", Wrapper: &wrapper608},
+	{Name: "i386", Wrapper: &wrapper610},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
-	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts189, Recursive: []string{"*"}},
+	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts191, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
 	{Name: "ibmcloud cos upload", Transfer: &options79},
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row44, Is: 0x200},
-	{Name: "iconv", Row: &row610, Risk: 1},
+	{Name: "iconv", Row: &row612, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
 	{Name: "iex", Language: &language6},
-	{Name: "ifconfig", Risk: 1, Worse: worse125},
-	{Name: "ifdown", Destroys: acts344},
+	{Name: "ifconfig", Risk: 1, Worse: worse127},
+	{Name: "ifdown", Destroys: acts346},
 	{Name: "iflow", Is: 0x100000000},
 	{Name: "ifne", Wrapper: &wrapper10},
 	{Name: "ifort", Is: 0x200},
-	{Name: "impala-shell", Row: &row97, Is: 0x4000000},
+	{Name: "impala-shell", Row: &row99, Is: 0x4000000},
 	{Name: "imsg", Destroys: acts14},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts7},
-	{Name: "incus exec", Wrapper: &wrapper612},
+	{Name: "incus exec", Wrapper: &wrapper614},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper614},
-	{Name: "influx", Row: &row229, Is: 0x14100000, Risk: 5, Worse: worse238, Destroys: acts196},
-	{Name: "influxd", Destroys: acts196},
-	{Name: "info", Row: &row616, Risk: 1},
+	{Name: "infisical run", Wrapper: &wrapper616},
+	{Name: "influx", Row: &row231, Is: 0x14100000, Risk: 5, Worse: worse240, Destroys: acts198},
+	{Name: "influxd", Destroys: acts198},
+	{Name: "info", Row: &row618, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts386},
+	{Name: "initctl", Destroys: acts388},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row618, Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row620, Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper10},
 	{Name: "interpreter", Is: 0x100000000},
 	{Name: "interrogate", Row: &row56},
-	{Name: "inv", Row: &row114, Passes: []string{"pytest"}, Is: 0x2000000000},
-	{Name: "invoke", Row: &row114, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
+	{Name: "inv", Row: &row116, Passes: []string{"pytest"}, Is: 0x2000000000},
+	{Name: "invoke", Row: &row116, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper620},
+	{Name: "ionice", Wrapper: &wrapper622},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row622, Arity: 2, Risk: 5, Parent: true},
-	{Name: "ip a", Risk: 1, Worse: worse125, Parent: true},
+	{Name: "ip", Row: &row624, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip a", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
 	{Name: "ip a show", Risk: 1},
-	{Name: "ip addr", Risk: 1, Worse: worse125, Parent: true},
+	{Name: "ip addr", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip addr list", Risk: 1},
 	{Name: "ip addr ls", Risk: 1},
 	{Name: "ip addr show", Risk: 1},
-	{Name: "ip address", Risk: 1, Worse: worse125, Parent: true},
+	{Name: "ip address", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip address list", Risk: 1},
 	{Name: "ip address ls", Risk: 1},
 	{Name: "ip address show", Risk: 1},
-	{Name: "ip l", Risk: 1, Worse: worse125, Parent: true},
+	{Name: "ip l", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip l list", Risk: 1},
 	{Name: "ip l ls", Risk: 1},
 	{Name: "ip l show", Risk: 1},
-	{Name: "ip link", Risk: 1, Worse: worse125, Parent: true},
+	{Name: "ip link", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip link list", Risk: 1},
 	{Name: "ip link ls", Risk: 1},
 	{Name: "ip link show", Risk: 1},
-	{Name: "ip n", Risk: 1, Worse: worse125, Parent: true},
+	{Name: "ip n", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip n list", Risk: 1},
 	{Name: "ip n ls", Risk: 1},
 	{Name: "ip n show", Risk: 1},
-	{Name: "ip neigh", Risk: 1, Worse: worse125, Parent: true},
+	{Name: "ip neigh", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip neigh list", Risk: 1},
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper623},
-	{Name: "ip r", Risk: 1, Worse: worse125, Parent: true},
+	{Name: "ip netns exec", Wrapper: &wrapper625},
+	{Name: "ip r", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
 	{Name: "ip r ls", Risk: 1},
 	{Name: "ip r show", Risk: 1},
-	{Name: "ip ro", Risk: 1, Worse: worse125, Parent: true},
+	{Name: "ip ro", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip ro get", Risk: 1},
 	{Name: "ip ro list", Risk: 1},
 	{Name: "ip ro ls", Risk: 1},
 	{Name: "ip ro show", Risk: 1},
-	{Name: "ip route", Risk: 1, Worse: worse125, Parent: true},
+	{Name: "ip route", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip route get", Risk: 1},
 	{Name: "ip route list", Risk: 1},
 	{Name: "ip route ls", Risk: 1},
 	{Name: "ip route show", Risk: 1},
-	{Name: "ip rule", Risk: 1, Worse: worse125, Parent: true},
+	{Name: "ip rule", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip rule list", Risk: 1},
 	{Name: "ip rule ls", Risk: 1},
 	{Name: "ip rule show", Risk: 1},
-	{Name: "ip6tables", Destroys: acts344},
-	{Name: "ipa", Destroys: acts172},
+	{Name: "ip6tables", Destroys: acts346},
+	{Name: "ipa", Destroys: acts174},
 	{Name: "ipcs", Risk: 1},
-	{Name: "ipdb", Row: &row97},
+	{Name: "ipdb", Row: &row99},
 	{Name: "ipfs", Inspector: "transfer"},
 	{Name: "ipfs add", Transfer: &options79},
-	{Name: "ipset", Destroys: acts344},
-	{Name: "iptables", Is: 0x100000, Destroys: acts344},
-	{Name: "ipython", Language: &language104, Is: 0x100000},
+	{Name: "ipset", Destroys: acts346},
+	{Name: "iptables", Is: 0x100000, Destroys: acts346},
+	{Name: "ipython", Language: &language106, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language625, Is: 0x100000},
+	{Name: "irb", Language: &language627, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
-	{Name: "isort", Row: &row83, Is: 0x80000, Risk: 3},
-	{Name: "isql", Row: &row97, Is: 0x4000000},
-	{Name: "isql-fb", Row: &row97},
+	{Name: "isort", Row: &row85, Is: 0x80000, Risk: 3},
+	{Name: "isql", Row: &row99, Is: 0x4000000},
+	{Name: "isql-fb", Row: &row99},
 	{Name: "istioctl", Row: &row26, Arity: 2, Destroys: acts38},
-	{Name: "iusql", Row: &row97},
+	{Name: "iusql", Row: &row99},
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language6},
-	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive626},
+	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive628},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row145},
-	{Name: "java", Row: &row628, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row628, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row628, Is: 0x200},
+	{Name: "jasmine", Row: &row630},
+	{Name: "java", Row: &row632, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row632, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row632, Is: 0x200},
 	{Name: "javap", Is: 0x200},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language630, Is: 0x100400},
+	{Name: "jbang", Language: &language634, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row632, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row634, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row636, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row638, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language6},
 	{Name: "jira", Destroys: acts14},
 	{Name: "jiti", Language: &language6},
-	{Name: "jj", Arity: 2, Destroys: acts141},
-	{Name: "jless", Row: &row636, Risk: 5},
+	{Name: "jj", Arity: 2, Destroys: acts143},
+	{Name: "jless", Row: &row640, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
-	{Name: "joe", Row: &row206},
-	{Name: "join", Row: &row638, Risk: 1},
-	{Name: "journalctl", Row: &row640, Risk: 1, Worse: worse641, Destroys: acts642},
+	{Name: "joe", Row: &row208},
+	{Name: "join", Row: &row642, Risk: 1},
+	{Name: "journalctl", Row: &row644, Risk: 1, Worse: worse645, Destroys: acts646},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language6},
-	{Name: "jsdoc", Row: &row644, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row628, Language: &language6, Is: 0x200},
-	{Name: "jsr", Destroys: acts123},
+	{Name: "jsdoc", Row: &row648, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row632, Language: &language6, Is: 0x200},
+	{Name: "jsr", Destroys: acts125},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
 	{Name: "junie", Is: 0x100000000},
@@ -7086,33 +7142,33 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row646, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
-	{Name: "jython", Language: &language104},
+	{Name: "just", Row: &row650, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "jython", Language: &language106},
 	{Name: "k3d", Row: &row26, Destroys: acts38},
-	{Name: "k3s", Destroys: acts647},
+	{Name: "k3s", Destroys: acts651},
 	{Name: "k9s", Row: &row26},
-	{Name: "kadmin", Destroys: acts172},
-	{Name: "kafka-delete-records", Destroys: acts648},
-	{Name: "kafka-delete-records.sh", Destroys: acts648},
-	{Name: "kafka-topics", Destroys: acts648},
-	{Name: "kafka-topics.sh", Destroys: acts648},
-	{Name: "kak", Row: &row206},
+	{Name: "kadmin", Destroys: acts174},
+	{Name: "kafka-delete-records", Destroys: acts652},
+	{Name: "kafka-delete-records.sh", Destroys: acts652},
+	{Name: "kafka-topics", Destroys: acts652},
+	{Name: "kafka-topics.sh", Destroys: acts652},
+	{Name: "kak", Row: &row208},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row39, Destroys: acts648},
+	{Name: "kcat", Row: &row39, Destroys: acts652},
 	{Name: "kcov", Is: 0x4},
-	{Name: "kdb", Row: &row97},
-	{Name: "kdb5_util", Destroys: acts172},
+	{Name: "kdb", Row: &row99},
+	{Name: "kdb5_util", Destroys: acts174},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts572},
-	{Name: "keyring", Row: &row124, Is: 0x100000, Destroys: acts20},
-	{Name: "keystone", Destroys: acts288},
+	{Name: "kexec", Destroys: acts574},
+	{Name: "keyring", Row: &row126, Is: 0x100000, Destroys: acts20},
+	{Name: "keystone", Destroys: acts290},
 	{Name: "keytool", Destroys: acts20},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts370},
-	{Name: "kill-port", Destroys: acts370},
-	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts370},
-	{Name: "killall5", Is: 0x100000000000, Destroys: acts370},
+	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts372},
+	{Name: "kill-port", Destroys: acts372},
+	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts372},
+	{Name: "killall5", Is: 0x100000000000, Destroys: acts372},
 	{Name: "kilo", Is: 0x100000000},
 	{Name: "kilocode", Is: 0x100000000},
 	{Name: "kimi", Is: 0x100000000},
@@ -7121,7 +7177,7 @@ var commands = [...]Command{
 	{Name: "kiro", Is: 0x100000000},
 	{Name: "kiro-cli", Is: 0x100000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts649},
+	{Name: "knex", Arity: 2, Destroys: acts653},
 	{Name: "knife", Row: &row26, Destroys: acts28},
 	{Name: "knip", Is: 0x80000},
 	{Name: "ko", Destroys: acts53},
@@ -7130,7 +7186,7 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts52},
 	{Name: "kops", Destroys: acts38},
-	{Name: "kotlin", Row: &row628, Language: &language6, Is: 0x600},
+	{Name: "kotlin", Row: &row632, Language: &language6, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
 	{Name: "kotlinc", Language: &language6, Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
@@ -7139,17 +7195,17 @@ var commands = [...]Command{
 	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts38},
-	{Name: "kubectl", Row: &row651, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts647},
-	{Name: "kubectl annotate", Row: &row583, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row653, Risk: 4, Worse: worse654},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse654},
-	{Name: "kubectl apply", Row: &row583, Risk: 5},
-	{Name: "kubectl attach", Row: &row583, Risk: 5},
-	{Name: "kubectl auth", Row: &row653, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row583, Risk: 5},
-	{Name: "kubectl certificate", Row: &row583},
-	{Name: "kubectl cluster-info", Row: &row653, Risk: 4, Worse: worse654},
-	{Name: "kubectl config", Row: &row653, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row655, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts651},
+	{Name: "kubectl annotate", Row: &row585, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row657, Risk: 4, Worse: worse658},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse658},
+	{Name: "kubectl apply", Row: &row585, Risk: 5},
+	{Name: "kubectl attach", Row: &row585, Risk: 5},
+	{Name: "kubectl auth", Row: &row657, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row585, Risk: 5},
+	{Name: "kubectl certificate", Row: &row585},
+	{Name: "kubectl cluster-info", Row: &row657, Risk: 4, Worse: worse658},
+	{Name: "kubectl config", Row: &row657, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row65},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -7158,95 +7214,95 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row65},
 	{Name: "kubectl config set-credentials", Row: &row65},
 	{Name: "kubectl config use-context", Row: &row65},
-	{Name: "kubectl config view", Risk: 1, Worse: worse655},
-	{Name: "kubectl cordon", Row: &row583, Risk: 5},
-	{Name: "kubectl cp", Row: &row583, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row583, Risk: 5},
-	{Name: "kubectl debug", Row: &row583, Risk: 5},
-	{Name: "kubectl delete", Row: &row583, Risk: 6},
-	{Name: "kubectl describe", Row: &row653, Risk: 4, Worse: worse654},
-	{Name: "kubectl diff", Row: &row653, Risk: 4, Worse: worse654},
-	{Name: "kubectl drain", Row: &row583, Risk: 6},
-	{Name: "kubectl edit", Row: &row583, Risk: 5},
-	{Name: "kubectl events", Row: &row653, Risk: 4, Worse: worse654},
+	{Name: "kubectl config view", Risk: 1, Worse: worse659},
+	{Name: "kubectl cordon", Row: &row585, Risk: 5},
+	{Name: "kubectl cp", Row: &row585, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row585, Risk: 5},
+	{Name: "kubectl debug", Row: &row585, Risk: 5},
+	{Name: "kubectl delete", Row: &row585, Risk: 6},
+	{Name: "kubectl describe", Row: &row657, Risk: 4, Worse: worse658},
+	{Name: "kubectl diff", Row: &row657, Risk: 4, Worse: worse658},
+	{Name: "kubectl drain", Row: &row585, Risk: 6},
+	{Name: "kubectl edit", Row: &row585, Risk: 5},
+	{Name: "kubectl events", Row: &row657, Risk: 4, Worse: worse658},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper657, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row653, Risk: 4, Worse: worse654},
-	{Name: "kubectl expose", Row: &row583, Risk: 5},
-	{Name: "kubectl get", Row: &row653, Risk: 4, Worse: worse654},
+	{Name: "kubectl exec", Wrapper: &wrapper661, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row657, Risk: 4, Worse: worse658},
+	{Name: "kubectl expose", Row: &row585, Risk: 5},
+	{Name: "kubectl get", Row: &row657, Risk: 4, Worse: worse658},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row583},
-	{Name: "kubectl label", Row: &row583, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row585},
+	{Name: "kubectl label", Row: &row585, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row653, Risk: 4, Worse: worse654},
-	{Name: "kubectl patch", Row: &row583, Risk: 5},
-	{Name: "kubectl plugin", Row: &row583},
-	{Name: "kubectl port-forward", Row: &row583, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row583, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row583, Risk: 6},
-	{Name: "kubectl rollout", Row: &row653, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl logs", Row: &row657, Risk: 4, Worse: worse658},
+	{Name: "kubectl patch", Row: &row585, Risk: 5},
+	{Name: "kubectl plugin", Row: &row585},
+	{Name: "kubectl port-forward", Row: &row585, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row585, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row585, Risk: 6},
+	{Name: "kubectl rollout", Row: &row657, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper657},
-	{Name: "kubectl run", Row: &row583, Risk: 5},
-	{Name: "kubectl scale", Row: &row583, Risk: 5},
-	{Name: "kubectl set", Row: &row583, Risk: 5},
-	{Name: "kubectl taint", Row: &row583, Risk: 5},
-	{Name: "kubectl top", Row: &row653, Arity: 3, Risk: 4, Worse: worse654},
-	{Name: "kubectl uncordon", Row: &row583, Risk: 5},
-	{Name: "kubectl version", Row: &row653, Risk: 4, Worse: worse654},
-	{Name: "kubectl wait", Row: &row653, Risk: 4, Worse: worse654},
+	{Name: "kubectl rsh", Wrapper: &wrapper661},
+	{Name: "kubectl run", Row: &row585, Risk: 5},
+	{Name: "kubectl scale", Row: &row585, Risk: 5},
+	{Name: "kubectl set", Row: &row585, Risk: 5},
+	{Name: "kubectl taint", Row: &row585, Risk: 5},
+	{Name: "kubectl top", Row: &row657, Arity: 3, Risk: 4, Worse: worse658},
+	{Name: "kubectl uncordon", Row: &row585, Risk: 5},
+	{Name: "kubectl version", Row: &row657, Risk: 4, Worse: worse658},
+	{Name: "kubectl wait", Row: &row657, Risk: 4, Worse: worse658},
 	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "kwallet-query", Is: 0x100000},
-	{Name: "kwriteconfig5", Destroys: acts102},
-	{Name: "last", Row: &row659, Risk: 1},
-	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts386},
-	{Name: "lb4", Destroys: acts288},
+	{Name: "kwriteconfig5", Destroys: acts104},
+	{Name: "last", Row: &row663, Risk: 1},
+	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts388},
+	{Name: "lb4", Destroys: acts290},
 	{Name: "lckdo", Is: 0x4},
-	{Name: "ld", Row: &row143, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "ld", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper661, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper665, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
-	{Name: "ldapdelete", Destroys: acts172},
-	{Name: "ldapmodify", Destroys: acts172},
+	{Name: "ldapdelete", Destroys: acts174},
+	{Name: "ldapmodify", Destroys: acts174},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row663},
-	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts567},
+	{Name: "ldd", Row: &row667},
+	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts569},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
 	{Name: "lein compile", Risk: 2},
 	{Name: "lein repl", Is: 0x800},
 	{Name: "lein run", Is: 0x800},
 	{Name: "lein test", Risk: 2},
-	{Name: "lerna", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts53},
-	{Name: "lerna exec", Wrapper: &wrapper579, Risk: 5},
-	{Name: "less", Row: &row665, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna", Row: &row83, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts53},
+	{Name: "lerna exec", Wrapper: &wrapper581, Risk: 5},
+	{Name: "less", Row: &row669, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
 	{Name: "lftp", Row: &row39, Is: 0x28000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "lib", Is: 0x200},
 	{Name: "libfaketime", Is: 0x4},
-	{Name: "libsql", Row: &row97, Is: 0x4000000},
+	{Name: "libsql", Row: &row99, Is: 0x4000000},
 	{Name: "lima", Is: 0x200000000000, Destroys: acts7},
 	{Name: "limactl", Is: 0x2, Destroys: acts7},
 	{Name: "linear", Destroys: acts14},
 	{Name: "link", Is: 0x200},
 	{Name: "linkerd", Destroys: acts38},
 	{Name: "links", Risk: 4},
-	{Name: "linode", Destroys: acts189},
-	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts189},
-	{Name: "lint-staged", Row: &row49, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper608},
-	{Name: "linux64", Wrapper: &wrapper608},
-	{Name: "liquibase", Destroys: acts666},
-	{Name: "litecli", Row: &row668, Inspector: "sql", Is: 0xc000000, Risk: 5},
-	{Name: "litefs", Row: &row97},
+	{Name: "linode", Destroys: acts191},
+	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts191},
+	{Name: "lint-staged", Row: &row83, Is: 0x2000080000},
+	{Name: "linux32", Wrapper: &wrapper610},
+	{Name: "linux64", Wrapper: &wrapper610},
+	{Name: "liquibase", Destroys: acts670},
+	{Name: "litecli", Row: &row672, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "litefs", Row: &row99},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row44, Is: 0x200},
-	{Name: "lldb", Row: &row97, Wrapper: &wrapper171, Is: 0x20000},
+	{Name: "lldb", Row: &row99, Wrapper: &wrapper173, Is: 0x20000},
 	{Name: "lli", Is: 0x200},
 	{Name: "llm-agent", Is: 0x100000000},
 	{Name: "llvm-ar", Is: 0x200},
@@ -7255,127 +7311,127 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row670, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row674, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row39},
-	{Name: "locate", Row: &row672, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row676, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper10},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts673},
+	{Name: "logrotate", Destroys: acts677},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language6},
-	{Name: "look", Row: &row675, Risk: 1},
+	{Name: "look", Row: &row679, Risk: 1},
 	{Name: "loop", Is: 0x4},
-	{Name: "losetup", Risk: 6, Destroys: acts82},
+	{Name: "losetup", Risk: 6, Destroys: acts84},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row287, Arity: 1, Is: 0xc00080400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row289, Arity: 1, Is: 0xc00080400000000, Risk: 1, Wipes: "listed"},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
-	{Name: "lsd", Row: &row287, Risk: 1},
+	{Name: "lsd", Row: &row289, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row677, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row679, Risk: 1},
-	{Name: "lsusb", Row: &row681, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper683, Is: 0x20000},
-	{Name: "lua", Language: &language364, Arity: 2, Is: 0x200000000, Risk: 5},
-	{Name: "luajit", Language: &language364, Arity: 2},
-	{Name: "luarocks", Row: &row132, Is: 0x100000, Destroys: acts148},
-	{Name: "lv", Row: &row665},
-	{Name: "lvextend", Destroys: acts82},
-	{Name: "lvreduce", Destroys: acts82},
-	{Name: "lvremove", Is: 0x4000000000, Destroys: acts82},
+	{Name: "lsof", Row: &row681, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row683, Risk: 1},
+	{Name: "lsusb", Row: &row685, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper687, Is: 0x20000},
+	{Name: "lua", Language: &language366, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "luajit", Language: &language366, Arity: 2},
+	{Name: "luarocks", Row: &row134, Is: 0x100000, Destroys: acts150},
+	{Name: "lv", Row: &row669},
+	{Name: "lvextend", Destroys: acts84},
+	{Name: "lvreduce", Destroys: acts84},
+	{Name: "lvremove", Is: 0x4000000000, Destroys: acts84},
 	{Name: "lxc", Is: 0x2, Destroys: acts7},
-	{Name: "lxc exec", Wrapper: &wrapper612},
+	{Name: "lxc exec", Wrapper: &wrapper614},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row685},
-	{Name: "lz4cat", Row: &row138},
-	{Name: "lzcat", Row: &row138},
+	{Name: "lz4", Row: &row689},
+	{Name: "lz4cat", Row: &row140},
+	{Name: "lzcat", Row: &row140},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "lzless", Row: &row138},
-	{Name: "lzma", Row: &row687},
+	{Name: "lzless", Row: &row140},
+	{Name: "lzma", Row: &row691},
 	{Name: "m4", Language: &language6, Is: 0x106000},
-	{Name: "mac2unix", Row: &row326},
+	{Name: "mac2unix", Row: &row328},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper612},
+	{Name: "machinectl shell", Wrapper: &wrapper614},
 	{Name: "madge", Is: 0x80000},
-	{Name: "mage", Row: &row114, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
+	{Name: "mage", Row: &row116, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
 	{Name: "mail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "mailsend", Destroys: acts19},
 	{Name: "mailx", Row: &row39, Is: 0x28000000000, Destroys: acts19},
-	{Name: "make", Row: &row689, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row693, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
 	{Name: "man", Row: &row33, Is: 0x40004000, Risk: 1},
-	{Name: "manage.py", Is: 0x100000, Destroys: acts292},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts294},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper10},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts690},
+	{Name: "mariadb-admin", Destroys: acts694},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row692, Is: 0x80000, Risk: 2, Worse: worse693},
-	{Name: "markdownlint-cli2", Row: &row692, Is: 0x80000, Risk: 2, Worse: worse693},
-	{Name: "masscan", Row: &row97},
+	{Name: "markdownlint", Row: &row696, Is: 0x80000, Risk: 2, Worse: worse697},
+	{Name: "markdownlint-cli2", Row: &row696, Is: 0x80000, Risk: 2, Worse: worse697},
+	{Name: "masscan", Row: &row99},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language6},
 	{Name: "matrix-commander", Destroys: acts14},
 	{Name: "mattermost", Destroys: acts14},
-	{Name: "maturin", Is: 0x2000000000, Destroys: acts372},
+	{Name: "maturin", Is: 0x2000000000, Destroys: acts374},
 	{Name: "maxima", Language: &language6},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts694, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts698, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options78},
 	{Name: "mc mirror", Transfer: &options78},
 	{Name: "mc mv", Transfer: &options78},
-	{Name: "mcedit", Row: &row206},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts694, Recursive: []string{"*"}},
+	{Name: "mcedit", Row: &row208},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts698, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options78},
 	{Name: "mcli mirror", Transfer: &options78},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row696, Risk: 1},
-	{Name: "md5sum", Row: &row698, Risk: 1},
-	{Name: "mdadm", Is: 0x4000000000, Destroys: acts82},
-	{Name: "mdbook", Row: &row700, Is: 0x8, Risk: 2},
-	{Name: "mdcat", Row: &row138},
-	{Name: "medusa", Destroys: acts288},
+	{Name: "md5", Row: &row700, Risk: 1},
+	{Name: "md5sum", Row: &row702, Risk: 1},
+	{Name: "mdadm", Is: 0x4000000000, Destroys: acts84},
+	{Name: "mdbook", Row: &row704, Is: 0x8, Risk: 2},
+	{Name: "mdcat", Row: &row140},
+	{Name: "medusa", Destroys: acts290},
 	{Name: "melos", Arity: 2},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row702, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse703},
+	{Name: "meson", Row: &row706, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse707},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
 	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper579},
+	{Name: "meta exec", Wrapper: &wrapper581},
 	{Name: "metagpt", Is: 0x100000000},
-	{Name: "metal", Destroys: acts189},
-	{Name: "micro", Row: &row206},
-	{Name: "microk8s.kubectl", Destroys: acts647},
-	{Name: "micropython", Language: &language104},
+	{Name: "metal", Destroys: acts191},
+	{Name: "micro", Row: &row208},
+	{Name: "microk8s.kubectl", Destroys: acts651},
+	{Name: "micropython", Language: &language106},
 	{Name: "migrate", Arity: 2, Destroys: acts50},
-	{Name: "mikro-orm", Destroys: acts704},
+	{Name: "mikro-orm", Destroys: acts708},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts28},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row26, Destroys: acts38},
-	{Name: "minikube ssh", Wrapper: &wrapper706},
-	{Name: "minitest", Row: &row107, Risk: 2},
+	{Name: "minikube ssh", Wrapper: &wrapper710},
+	{Name: "minitest", Row: &row109, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts31},
-	{Name: "mise exec", Wrapper: &wrapper708, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper712, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper708, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper712, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper708},
+	{Name: "mise x", Wrapper: &wrapper712},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row710, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts711},
+	{Name: "mix", Row: &row714, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts715},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7389,36 +7445,36 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row713, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row715, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row717, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row719, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
-	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts82},
-	{Name: "mkfifo", Row: &row713, Is: 0x20, Risk: 3},
-	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts82},
+	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts84},
+	{Name: "mkfifo", Row: &row717, Is: 0x20, Risk: 3},
+	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts84},
 	{Name: "mkfs*", Risk: 6},
-	{Name: "mkfs.*", Destroys: acts82},
-	{Name: "mknod", Row: &row713, Is: 0x20},
+	{Name: "mkfs.*", Destroys: acts84},
+	{Name: "mknod", Row: &row717, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
-	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts82},
-	{Name: "mktemp", Row: &row717, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row672},
-	{Name: "mlr", Row: &row389, Risk: 5},
+	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts84},
+	{Name: "mktemp", Row: &row721, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row676},
+	{Name: "mlr", Row: &row391, Risk: 5},
 	{Name: "mmctl", Destroys: acts14},
 	{Name: "mocha", Row: &row58, Is: 0x2000080008, Risk: 2},
 	{Name: "modd", Arity: 2, Is: 0x2000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row229, Is: 0x10100000, Risk: 5, Worse: worse238, Destroys: acts718},
-	{Name: "mongodump", Row: &row720},
-	{Name: "mongorestore", Destroys: acts721},
-	{Name: "mongosh", Row: &row229, Is: 0x10100000, Risk: 5, Worse: worse238, Destroys: acts718},
-	{Name: "monit", Destroys: acts386},
+	{Name: "mongo", Row: &row231, Is: 0x10100000, Risk: 5, Worse: worse240, Destroys: acts722},
+	{Name: "mongodump", Row: &row724},
+	{Name: "mongorestore", Destroys: acts725},
+	{Name: "mongosh", Row: &row231, Is: 0x10100000, Risk: 5, Worse: worse240, Destroys: acts722},
+	{Name: "monit", Destroys: acts388},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row665, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper723, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row669, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper727, Is: 0x400000, Risk: 4},
 	{Name: "mosquitto_pub", Row: &row39},
-	{Name: "most", Row: &row665, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row669, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -7428,263 +7484,263 @@ var commands = [...]Command{
 	{Name: "msmtp", Row: &row39, Is: 0x8000000000, Destroys: acts19},
 	{Name: "mtr", Inspector: "lookup", Risk: 4},
 	{Name: "multipass", Is: 0x2, Destroys: acts7},
-	{Name: "multipass exec", Wrapper: &wrapper612},
+	{Name: "multipass exec", Wrapper: &wrapper614},
 	{Name: "mutt", Row: &row39, Is: 0x8000000000, Destroys: acts19},
-	{Name: "mv", Row: &row724, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts725, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts567},
-	{Name: "mycli", Row: &row668, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row726, Is: 0x80208, Risk: 2, Worse: worse84},
-	{Name: "mysql", Row: &row728, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts721},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts690},
-	{Name: "mysqldump", Row: &row720, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts721},
-	{Name: "mysqlsh", Row: &row97, Is: 0x4100000},
-	{Name: "nano", Row: &row206},
+	{Name: "mv", Row: &row728, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts729, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts569},
+	{Name: "mycli", Row: &row672, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row730, Is: 0x80208, Risk: 2, Worse: worse86},
+	{Name: "mysql", Row: &row732, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts725},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts694},
+	{Name: "mysqldump", Row: &row724, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts725},
+	{Name: "mysqlsh", Row: &row99, Is: 0x4100000},
+	{Name: "nano", Row: &row208},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row730, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts648},
-	{Name: "nc", Row: &row732, Is: 0x8028000400000, Risk: 4},
+	{Name: "nasm", Row: &row734, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts652},
+	{Name: "nc", Row: &row736, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row732, Is: 0x8028000400000, Risk: 4},
+	{Name: "ncat", Row: &row736, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts19},
-	{Name: "neon", Destroys: acts733},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts733},
-	{Name: "net", Destroys: acts172},
-	{Name: "netcat", Row: &row732, Is: 0x8028000400000, Risk: 4},
-	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts734, Recursive: []string{"*"}},
+	{Name: "neon", Destroys: acts737},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts737},
+	{Name: "net", Destroys: acts174},
+	{Name: "netcat", Row: &row736, Is: 0x8028000400000, Risk: 4},
+	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts738, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options79},
-	{Name: "netlify dev:exec", Wrapper: &wrapper736},
-	{Name: "netplan", Destroys: acts344},
-	{Name: "netsh", Destroys: acts344},
+	{Name: "netlify dev:exec", Wrapper: &wrapper740},
+	{Name: "netplan", Destroys: acts346},
+	{Name: "netsh", Destroys: acts346},
 	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
-	{Name: "networksetup", Destroys: acts344},
+	{Name: "networksetup", Destroys: acts346},
 	{Name: "neverest", Destroys: acts19},
-	{Name: "newfs*", Destroys: acts82},
+	{Name: "newfs*", Destroys: acts84},
 	{Name: "newgrp", Is: 0x1},
 	{Name: "newlisp", Language: &language6},
-	{Name: "newman", Destroys: acts111},
+	{Name: "newman", Destroys: acts113},
 	{Name: "newrelic-admin", Is: 0x4},
 	{Name: "next", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "next build", Risk: 2},
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
-	{Name: "nft", Destroys: acts344},
-	{Name: "ng", Row: &row49, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "nft", Destroys: acts346},
+	{Name: "ng", Row: &row742, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row39, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper738, Is: 0x1000000000000000},
+	{Name: "nice", Wrapper: &wrapper744, Is: 0x1000000000000000},
 	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
-	{Name: "nimble", Row: &row132},
-	{Name: "ninja", Row: &row114, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse703},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts739},
+	{Name: "nimble", Row: &row134},
+	{Name: "ninja", Row: &row116, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse707},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts745},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts739},
+	{Name: "nix-collect-garbage", Destroys: acts745},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts739},
-	{Name: "nl", Row: &row741, Risk: 1},
-	{Name: "nm", Row: &row743, Is: 0x200, Risk: 1},
-	{Name: "nmap", Row: &row97, Risk: 4},
-	{Name: "nmcli", Destroys: acts344},
-	{Name: "nocorrect", Wrapper: &wrapper165},
-	{Name: "node", Language: &language745, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "nix-store", Destroys: acts745},
+	{Name: "nl", Row: &row747, Risk: 1},
+	{Name: "nm", Row: &row749, Is: 0x200, Risk: 1},
+	{Name: "nmap", Row: &row99, Risk: 4},
+	{Name: "nmcli", Destroys: acts346},
+	{Name: "nocorrect", Wrapper: &wrapper167},
+	{Name: "node", Language: &language751, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row49, Wrapper: &wrapper747},
+	{Name: "nodemon", Row: &row83, Wrapper: &wrapper753},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
-	{Name: "noglob", Wrapper: &wrapper165},
-	{Name: "nohup", Wrapper: &wrapper749, Is: 0x1002000000000000},
-	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts101},
+	{Name: "noglob", Wrapper: &wrapper167},
+	{Name: "nohup", Wrapper: &wrapper755, Is: 0x1002000000000000},
+	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts103},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts14},
 	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts750},
-	{Name: "nox", Row: &row752, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse753},
-	{Name: "np", Destroys: acts754},
-	{Name: "npm", Row: &row756, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts123},
-	{Name: "npm access", Row: &row124, Risk: 6},
-	{Name: "npm add", Row: &row758, Is: 0x300000, Risk: 4, Worse: worse125},
-	{Name: "npm adduser", Row: &row124},
-	{Name: "npm audit", Row: &row758, Is: 0x100000, Risk: 4, Worse: worse759},
-	{Name: "npm bin", Row: &row761, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row763, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row764},
-	{Name: "npm c edit", Row: &row764},
+	{Name: "now", Destroys: acts756},
+	{Name: "nox", Row: &row758, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse759},
+	{Name: "np", Destroys: acts760},
+	{Name: "npm", Row: &row762, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts125},
+	{Name: "npm access", Row: &row126, Risk: 6},
+	{Name: "npm add", Row: &row764, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "npm adduser", Row: &row126},
+	{Name: "npm audit", Row: &row764, Is: 0x100000, Risk: 4, Worse: worse765},
+	{Name: "npm bin", Row: &row767, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row769, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row770},
+	{Name: "npm c edit", Row: &row770},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row764},
+	{Name: "npm c set", Row: &row770},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row758, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row758},
+	{Name: "npm ci", Row: &row764, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row764},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row763, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row764},
-	{Name: "npm config edit", Row: &row764},
-	{Name: "npm config fix", Row: &row764},
+	{Name: "npm config", Row: &row769, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row770},
+	{Name: "npm config edit", Row: &row770},
+	{Name: "npm config fix", Row: &row770},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row764},
-	{Name: "npm create", Row: &row124, Is: 0x300000},
-	{Name: "npm ddp", Risk: 4, Worse: worse125},
-	{Name: "npm dedupe", Row: &row758, Risk: 4, Worse: worse125},
-	{Name: "npm deprecate", Row: &row124, Risk: 6},
-	{Name: "npm dist-tag", Row: &row124, Risk: 6},
-	{Name: "npm doctor", Row: &row761, Risk: 4},
-	{Name: "npm edit", Row: &row124},
-	{Name: "npm exec", Wrapper: &wrapper130, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row761, Risk: 1},
-	{Name: "npm explore", Row: &row124},
-	{Name: "npm fund", Row: &row761, Risk: 1, Worse: worse765},
-	{Name: "npm get", Row: &row761, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row761, Risk: 1},
-	{Name: "npm hook", Row: &row124},
-	{Name: "npm i", Row: &row758, Is: 0x300000, Risk: 4, Worse: worse125},
+	{Name: "npm config set", Row: &row770},
+	{Name: "npm create", Row: &row126, Is: 0x300000},
+	{Name: "npm ddp", Risk: 4, Worse: worse127},
+	{Name: "npm dedupe", Row: &row764, Risk: 4, Worse: worse127},
+	{Name: "npm deprecate", Row: &row126, Risk: 6},
+	{Name: "npm dist-tag", Row: &row126, Risk: 6},
+	{Name: "npm doctor", Row: &row767, Risk: 4},
+	{Name: "npm edit", Row: &row126},
+	{Name: "npm exec", Wrapper: &wrapper132, Arity: 3, Is: 0x300000},
+	{Name: "npm explain", Row: &row767, Risk: 1},
+	{Name: "npm explore", Row: &row126},
+	{Name: "npm fund", Row: &row767, Risk: 1, Worse: worse771},
+	{Name: "npm get", Row: &row767, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row767, Risk: 1},
+	{Name: "npm hook", Row: &row126},
+	{Name: "npm i", Row: &row764, Is: 0x300000, Risk: 4, Worse: worse127},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row761, Risk: 4},
-	{Name: "npm init", Row: &row124, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row758, Is: 0x300000, Risk: 4, Worse: worse125},
-	{Name: "npm install-test", Row: &row758, Is: 0x200000},
-	{Name: "npm it", Row: &row758, Is: 0x200000},
-	{Name: "npm la", Row: &row761, Risk: 1},
-	{Name: "npm link", Row: &row758, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row761, Risk: 1},
-	{Name: "npm ll", Row: &row761, Risk: 1},
-	{Name: "npm login", Row: &row124, Is: 0x100000},
-	{Name: "npm logout", Row: &row124},
-	{Name: "npm ls", Row: &row761, Risk: 1},
-	{Name: "npm org", Row: &row124},
-	{Name: "npm outdated", Row: &row761, Risk: 4},
-	{Name: "npm owner", Row: &row124, Risk: 6},
-	{Name: "npm pack", Row: &row761, Risk: 3},
-	{Name: "npm ping", Row: &row761, Risk: 4},
-	{Name: "npm pkg", Row: &row763, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row766},
-	{Name: "npm pkg fix", Row: &row766},
+	{Name: "npm info", Row: &row767, Risk: 4},
+	{Name: "npm init", Row: &row126, Is: 0x300000, Risk: 3},
+	{Name: "npm install", Row: &row764, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "npm install-test", Row: &row764, Is: 0x200000},
+	{Name: "npm it", Row: &row764, Is: 0x200000},
+	{Name: "npm la", Row: &row767, Risk: 1},
+	{Name: "npm link", Row: &row764, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row767, Risk: 1},
+	{Name: "npm ll", Row: &row767, Risk: 1},
+	{Name: "npm login", Row: &row126, Is: 0x100000},
+	{Name: "npm logout", Row: &row126},
+	{Name: "npm ls", Row: &row767, Risk: 1},
+	{Name: "npm org", Row: &row126},
+	{Name: "npm outdated", Row: &row767, Risk: 4},
+	{Name: "npm owner", Row: &row126, Risk: 6},
+	{Name: "npm pack", Row: &row767, Risk: 3},
+	{Name: "npm ping", Row: &row767, Risk: 4},
+	{Name: "npm pkg", Row: &row769, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row772},
+	{Name: "npm pkg fix", Row: &row772},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row766},
-	{Name: "npm prefix", Row: &row761, Risk: 1},
-	{Name: "npm profile", Row: &row124},
-	{Name: "npm prune", Row: &row758, Risk: 3},
-	{Name: "npm publish", Row: &row124, Risk: 6},
-	{Name: "npm query", Row: &row761, Risk: 1},
-	{Name: "npm r", Row: &row761, Risk: 3},
-	{Name: "npm rebuild", Row: &row758, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row761, Risk: 3},
-	{Name: "npm restart", Row: &row761},
-	{Name: "npm rm", Row: &row758, Risk: 3},
-	{Name: "npm root", Row: &row761, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row761},
-	{Name: "npm run", Row: &row761, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
+	{Name: "npm pkg set", Row: &row772},
+	{Name: "npm prefix", Row: &row767, Risk: 1},
+	{Name: "npm profile", Row: &row126},
+	{Name: "npm prune", Row: &row764, Risk: 3},
+	{Name: "npm publish", Row: &row126, Risk: 6},
+	{Name: "npm query", Row: &row767, Risk: 1},
+	{Name: "npm r", Row: &row767, Risk: 3},
+	{Name: "npm rebuild", Row: &row764, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row767, Risk: 3},
+	{Name: "npm restart", Row: &row767},
+	{Name: "npm rm", Row: &row764, Risk: 3},
+	{Name: "npm root", Row: &row767, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row767},
+	{Name: "npm run", Row: &row767, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row761, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
-	{Name: "npm search", Row: &row761, Risk: 4},
-	{Name: "npm set", Row: &row124, Is: 0x100000},
-	{Name: "npm set-script", Row: &row124},
-	{Name: "npm show", Row: &row761, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row761, Risk: 3},
-	{Name: "npm star", Row: &row124},
-	{Name: "npm start", Row: &row761},
-	{Name: "npm stop", Row: &row761},
-	{Name: "npm t", Row: &row761, Risk: 2},
-	{Name: "npm team", Row: &row124},
-	{Name: "npm test", Row: &row761, Risk: 2},
-	{Name: "npm token", Row: &row124, Is: 0x100000},
-	{Name: "npm tst", Row: &row761, Risk: 2},
-	{Name: "npm un", Row: &row761, Risk: 3},
-	{Name: "npm uninstall", Row: &row758, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row761, Risk: 3},
-	{Name: "npm unpublish", Row: &row124, Risk: 6},
-	{Name: "npm up", Row: &row758, Is: 0x200000, Risk: 4, Worse: worse125},
-	{Name: "npm update", Row: &row758, Is: 0x300000, Risk: 4, Worse: worse125},
-	{Name: "npm upgrade", Risk: 4, Worse: worse125},
-	{Name: "npm urn", Row: &row761},
-	{Name: "npm v", Row: &row761, Risk: 4},
-	{Name: "npm version", Row: &row124, Risk: 3},
-	{Name: "npm view", Row: &row761, Risk: 4},
-	{Name: "npm whoami", Row: &row761, Risk: 4},
-	{Name: "npm why", Row: &row761, Risk: 1},
-	{Name: "npm x", Wrapper: &wrapper130, Arity: 3, Is: 0x200000},
+	{Name: "npm run-script", Row: &row767, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
+	{Name: "npm search", Row: &row767, Risk: 4},
+	{Name: "npm set", Row: &row126, Is: 0x100000},
+	{Name: "npm set-script", Row: &row126},
+	{Name: "npm show", Row: &row767, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row767, Risk: 3},
+	{Name: "npm star", Row: &row126},
+	{Name: "npm start", Row: &row767},
+	{Name: "npm stop", Row: &row767},
+	{Name: "npm t", Row: &row767, Risk: 2},
+	{Name: "npm team", Row: &row126},
+	{Name: "npm test", Row: &row767, Risk: 2},
+	{Name: "npm token", Row: &row126, Is: 0x100000},
+	{Name: "npm tst", Row: &row767, Risk: 2},
+	{Name: "npm un", Row: &row767, Risk: 3},
+	{Name: "npm uninstall", Row: &row764, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row767, Risk: 3},
+	{Name: "npm unpublish", Row: &row126, Risk: 6},
+	{Name: "npm up", Row: &row764, Is: 0x200000, Risk: 4, Worse: worse127},
+	{Name: "npm update", Row: &row764, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "npm upgrade", Risk: 4, Worse: worse127},
+	{Name: "npm urn", Row: &row767},
+	{Name: "npm v", Row: &row767, Risk: 4},
+	{Name: "npm version", Row: &row126, Risk: 3},
+	{Name: "npm view", Row: &row767, Risk: 4},
+	{Name: "npm whoami", Row: &row767, Risk: 4},
+	{Name: "npm why", Row: &row767, Risk: 1},
+	{Name: "npm x", Wrapper: &wrapper132, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
 	{Name: "nproc", Is: 0xc0, Risk: 1},
-	{Name: "npx", Wrapper: &wrapper130, Arity: 2, Is: 0x10000c0000010, Risk: 5},
+	{Name: "npx", Wrapper: &wrapper132, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
-	{Name: "nroff", Row: &row138},
-	{Name: "nsenter", Wrapper: &wrapper768, Is: 0x1, Risk: 7},
+	{Name: "nroff", Row: &row140},
+	{Name: "nsenter", Wrapper: &wrapper774, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts734},
+	{Name: "ntl", Destroys: acts738},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
-	{Name: "nuget", Destroys: acts148},
-	{Name: "numactl", Wrapper: &wrapper770},
-	{Name: "numfmt", Row: &row772, Risk: 1},
+	{Name: "nuget", Destroys: acts150},
+	{Name: "numactl", Wrapper: &wrapper776},
+	{Name: "numfmt", Row: &row778, Risk: 1},
 	{Name: "nuxt", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row44, Is: 0x200},
-	{Name: "nvim", Row: &row206},
+	{Name: "nvim", Row: &row208},
 	{Name: "nvm", Is: 0x100000},
-	{Name: "nvme", Is: 0x4000000000, Destroys: acts82},
-	{Name: "nvram", Destroys: acts102},
-	{Name: "nwipe", Destroys: acts82},
-	{Name: "nx", Row: &row774, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse775},
-	{Name: "nx build", Risk: 2, Worse: worse776},
-	{Name: "nx e2e", Risk: 2, Worse: worse776},
-	{Name: "nx exec", Wrapper: &wrapper579, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse776},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse775},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse775},
-	{Name: "nx test", Risk: 2, Worse: worse776},
-	{Name: "nx typecheck", Risk: 2, Worse: worse776},
-	{Name: "nyc", Row: &row145, Is: 0x80008},
+	{Name: "nvme", Is: 0x4000000000, Destroys: acts84},
+	{Name: "nvram", Destroys: acts104},
+	{Name: "nwipe", Destroys: acts84},
+	{Name: "nx", Row: &row780, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse781},
+	{Name: "nx build", Risk: 2, Worse: worse782},
+	{Name: "nx e2e", Risk: 2, Worse: worse782},
+	{Name: "nx exec", Wrapper: &wrapper581, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse782},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse781},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse781},
+	{Name: "nx test", Risk: 2, Worse: worse782},
+	{Name: "nx typecheck", Risk: 2, Worse: worse782},
+	{Name: "nyc", Row: &row147, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper579},
+	{Name: "oao all", Wrapper: &wrapper581},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row778, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row784, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options79},
 	{Name: "ocaml", Language: &language6},
 	{Name: "ocamlc", Risk: 2},
 	{Name: "ocamlfind", Is: 0x1000},
-	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts189, Recursive: []string{"*"}},
+	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts191, Recursive: []string{"*"}},
 	{Name: "oci os"},
 	{Name: "oci os object"},
 	{Name: "oci os object bulk-upload", Transfer: &options79},
 	{Name: "oci os object get", Transfer: &options79},
 	{Name: "oci os object put", Transfer: &options79},
 	{Name: "octave", Language: &language6},
-	{Name: "octosql", Row: &row97},
-	{Name: "od", Row: &row780, Risk: 1},
+	{Name: "octosql", Row: &row99},
+	{Name: "od", Row: &row786, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
 	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "op run", Wrapper: &wrapper332},
-	{Name: "opam", Row: &row132, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts148},
+	{Name: "op run", Wrapper: &wrapper334},
+	{Name: "opam", Row: &row134, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts150},
 	{Name: "open", Row: &row54},
 	{Name: "open-interpreter", Is: 0x100000000},
 	{Name: "openclaw", Is: 0x100000000},
@@ -7693,68 +7749,68 @@ var commands = [...]Command{
 	{Name: "opencode-ai", Is: 0x100000000},
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
-	{Name: "opensearch", Destroys: acts251},
-	{Name: "openssl", Row: &row782, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "opensearch", Destroys: acts253},
+	{Name: "openssl", Row: &row788, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse783},
+	{Name: "openssl req", Risk: 1, Worse: worse789},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
-	{Name: "openstack", Row: &row26, Destroys: acts189},
-	{Name: "opentelemetry-instrument", Wrapper: &wrapper112},
+	{Name: "openstack", Row: &row26, Destroys: acts191},
+	{Name: "opentelemetry-instrument", Wrapper: &wrapper114},
 	{Name: "openvpn", Row: &row39},
 	{Name: "openvt", Is: 0x4},
 	{Name: "opkg", Is: 0x100000, Destroys: acts31},
 	{Name: "opt", Is: 0x200},
 	{Name: "optirun", Wrapper: &wrapper10},
-	{Name: "oras", Destroys: acts239},
+	{Name: "oras", Destroys: acts241},
 	{Name: "orb", Is: 0x4},
 	{Name: "osascript", Row: &row54, Language: &language6, Arity: 2, Risk: 5},
 	{Name: "osls", Destroys: acts37},
-	{Name: "osql", Row: &row97, Is: 0x4000000},
-	{Name: "osqueryi", Row: &row97},
+	{Name: "osql", Row: &row99, Is: 0x4000000},
+	{Name: "osqueryi", Row: &row99},
 	{Name: "ossutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "ossutil cp", Transfer: &options79},
 	{Name: "otel-cli", Is: 0x4},
 	{Name: "overcommit", Is: 0x2000000000},
 	{Name: "overmind", Is: 0x2000000000},
-	{Name: "ovh", Destroys: acts189},
-	{Name: "ovsx", Destroys: acts148},
-	{Name: "oxlint", Row: &row99, Is: 0x80008, Risk: 2, Worse: worse100},
-	{Name: "p4", Destroys: acts141},
-	{Name: "packer", Row: &row26, Arity: 2, Destroys: acts101},
-	{Name: "packet", Destroys: acts189},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts784},
+	{Name: "ovh", Destroys: acts191},
+	{Name: "ovsx", Destroys: acts150},
+	{Name: "oxlint", Row: &row101, Is: 0x80008, Risk: 2, Worse: worse102},
+	{Name: "p4", Destroys: acts143},
+	{Name: "packer", Row: &row26, Arity: 2, Destroys: acts103},
+	{Name: "packet", Destroys: acts191},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts790},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts784},
-	{Name: "pandoc", Row: &row138},
-	{Name: "pants", Row: &row114, Is: 0x2000000000, Risk: 2},
+	{Name: "pamac", Is: 0x100000, Destroys: acts790},
+	{Name: "pandoc", Row: &row140},
+	{Name: "pants", Row: &row116, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row786, Is: 0x2000000008, Risk: 2},
-	{Name: "parcel", Row: &row49, Is: 0x2000080008, Risk: 2},
-	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts82},
-	{Name: "partprobe", Destroys: acts82},
-	{Name: "paru", Is: 0x100000, Destroys: acts784},
+	{Name: "paratest", Row: &row792, Is: 0x2000000008, Risk: 2},
+	{Name: "parcel", Row: &row83, Is: 0x2000080008, Risk: 2},
+	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts84},
+	{Name: "partprobe", Destroys: acts84},
+	{Name: "paru", Is: 0x100000, Destroys: acts790},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
-	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts172},
-	{Name: "paste", Row: &row788, Risk: 1},
-	{Name: "patch", Row: &row790, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts174},
+	{Name: "paste", Row: &row794, Risk: 1},
+	{Name: "patch", Row: &row796, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive791},
-	{Name: "payload", Destroys: acts288},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive797},
+	{Name: "payload", Destroys: acts290},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pct", Destroys: acts7},
-	{Name: "pdb", Row: &row97},
+	{Name: "pdb", Row: &row99},
 	{Name: "pdb2", Is: 0x4000000},
-	{Name: "pdftotext", Row: &row138},
-	{Name: "pdm", Row: &row220, Arity: 2, Is: 0x2040000010, Destroys: acts372},
+	{Name: "pdftotext", Row: &row140},
+	{Name: "pdm", Row: &row222, Arity: 2, Is: 0x2040000010, Destroys: acts374},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
 	{Name: "pdm run", Wrapper: &wrapper46, Arity: 3},
@@ -7765,28 +7821,28 @@ var commands = [...]Command{
 	{Name: "pearl", Is: 0x100000},
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
-	{Name: "perf", Row: &row97},
-	{Name: "perf record", Wrapper: &wrapper793},
-	{Name: "perf stat", Wrapper: &wrapper793},
-	{Name: "perf trace", Wrapper: &wrapper793},
-	{Name: "perl", Language: &language795, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf", Row: &row99},
+	{Name: "perf record", Wrapper: &wrapper799},
+	{Name: "perf stat", Wrapper: &wrapper799},
+	{Name: "perf trace", Wrapper: &wrapper799},
+	{Name: "perl", Language: &language801, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row41, Is: 0x2000000000, Risk: 2},
-	{Name: "pfctl", Destroys: acts344},
-	{Name: "pg_dropcluster", Destroys: acts341},
-	{Name: "pg_dump", Row: &row720, Risk: 4},
-	{Name: "pg_dumpall", Row: &row720, Risk: 4},
+	{Name: "pfctl", Destroys: acts346},
+	{Name: "pg_dropcluster", Destroys: acts343},
+	{Name: "pg_dump", Row: &row724, Risk: 4},
+	{Name: "pg_dumpall", Row: &row724, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts721},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts721},
-	{Name: "pg_upgrade", Destroys: acts721},
+	{Name: "pg_resetwal", Destroys: acts725},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts725},
+	{Name: "pg_upgrade", Destroys: acts725},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row668, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts721},
-	{Name: "pgrep", Row: &row681, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row672, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts725},
+	{Name: "pgrep", Row: &row685, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts50},
-	{Name: "phinx", Destroys: acts151},
-	{Name: "php", Language: &language797, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row799, Risk: 1, Worse: worse800},
+	{Name: "phinx", Destroys: acts153},
+	{Name: "php", Language: &language803, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row805, Risk: 1, Worse: worse806},
 	{Name: "php artisan", Arity: 3, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -7794,46 +7850,46 @@ var commands = [...]Command{
 	{Name: "php artisan route:list", Risk: 2},
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language596},
-	{Name: "php-cs-fixer", Row: &row802, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row802, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row786, Is: 0x2000000008, Risk: 2},
-	{Name: "phpdbg", Language: &language596},
-	{Name: "phpstan", Row: &row786, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cgi", Language: &language598},
+	{Name: "php-cs-fixer", Row: &row808, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row808, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row792, Is: 0x2000000008, Risk: 2},
+	{Name: "phpdbg", Language: &language598},
+	{Name: "phpstan", Row: &row792, Is: 0x2000000008, Risk: 2},
 	{Name: "phpunit", Row: &row41, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
-	{Name: "pico", Row: &row206},
+	{Name: "pico", Row: &row208},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language6},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row571},
+	{Name: "pigz", Row: &row573},
 	{Name: "pike", Language: &language6},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row802, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row804, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
+	{Name: "pint", Row: &row808, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row810, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row806, Risk: 1},
-	{Name: "pip config", Row: &row124, Is: 0x100000, Risk: 5},
-	{Name: "pip debug", Row: &row124, Risk: 5},
-	{Name: "pip download", Row: &row808, Is: 0x300000, Risk: 4, Worse: worse809},
-	{Name: "pip freeze", Row: &row806, Risk: 1},
-	{Name: "pip help", Row: &row806, Risk: 1},
-	{Name: "pip index", Row: &row806, Risk: 4},
-	{Name: "pip install", Row: &row808, Is: 0x2000300000, Risk: 4, Worse: worse809},
-	{Name: "pip list", Row: &row806, Risk: 1},
+	{Name: "pip check", Row: &row812, Risk: 1},
+	{Name: "pip config", Row: &row126, Is: 0x100000, Risk: 5},
+	{Name: "pip debug", Row: &row126, Risk: 5},
+	{Name: "pip download", Row: &row814, Is: 0x300000, Risk: 4, Worse: worse815},
+	{Name: "pip freeze", Row: &row812, Risk: 1},
+	{Name: "pip help", Row: &row812, Risk: 1},
+	{Name: "pip index", Row: &row812, Risk: 4},
+	{Name: "pip install", Row: &row814, Is: 0x2000300000, Risk: 4, Worse: worse815},
+	{Name: "pip list", Row: &row812, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row806, Risk: 1},
-	{Name: "pip uninstall", Row: &row808, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row808, Is: 0x2000200000, Risk: 4, Worse: worse809},
-	{Name: "pipenv", Row: &row811, Arity: 2, Is: 0x2080000000, Parent: true},
-	{Name: "pipenv check", Risk: 4, Worse: worse125},
-	{Name: "pipenv graph", Risk: 4, Worse: worse125},
-	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse125},
-	{Name: "pipenv lock", Risk: 4, Worse: worse125},
+	{Name: "pip show", Row: &row812, Risk: 1},
+	{Name: "pip uninstall", Row: &row814, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row814, Is: 0x2000200000, Risk: 4, Worse: worse815},
+	{Name: "pipenv", Row: &row817, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pipenv check", Risk: 4, Worse: worse127},
+	{Name: "pipenv graph", Risk: 4, Worse: worse127},
+	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "pipenv lock", Risk: 4, Worse: worse127},
 	{Name: "pipenv run", Wrapper: &wrapper46, Arity: 3, Parent: true},
 	{Name: "pipenv run coverage", Risk: 2},
 	{Name: "pipenv run flake8", Risk: 2},
@@ -7845,81 +7901,81 @@ var commands = [...]Command{
 	{Name: "pipenv run ruff", Risk: 2},
 	{Name: "pipenv run tox", Risk: 2},
 	{Name: "pipenv run unittest", Risk: 2},
-	{Name: "pipenv sync", Risk: 4, Worse: worse125},
+	{Name: "pipenv sync", Risk: 4, Worse: worse127},
 	{Name: "pipx", Arity: 2, Is: 0x200000c0000000, Destroys: acts31},
 	{Name: "pipx inject", Is: 0x300000},
 	{Name: "pipx install", Is: 0x300000},
-	{Name: "pipx run", Wrapper: &wrapper130},
+	{Name: "pipx run", Wrapper: &wrapper132},
 	{Name: "pipx runpip", Is: 0x100000},
 	{Name: "pipx upgrade", Is: 0x100000},
-	{Name: "pixi", Row: &row220, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
+	{Name: "pixi", Row: &row222, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper813, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper819, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper815, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper821, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts31},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
-	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts370},
+	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts372},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row817, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row823, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row672},
-	{Name: "plutil", Row: &row819, Destroys: acts102},
-	{Name: "pm-suspend", Destroys: acts572},
-	{Name: "pm2", Row: &row49, Arity: 2, Is: 0x100000000000, Destroys: acts386},
+	{Name: "plocate", Row: &row676},
+	{Name: "plutil", Row: &row825, Destroys: acts104},
+	{Name: "pm-suspend", Destroys: acts574},
+	{Name: "pm2", Row: &row83, Arity: 2, Is: 0x100000000000, Destroys: acts388},
 	{Name: "pmap", Is: 0x20000},
-	{Name: "pmset", Destroys: acts102},
-	{Name: "pnpm", Row: &row821, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts123},
+	{Name: "pmset", Destroys: acts104},
+	{Name: "pnpm", Row: &row827, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts125},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper823},
+	{Name: "pnpm -r exec", Wrapper: &wrapper829},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row763, Risk: 1},
-	{Name: "pnpm c list", Row: &row763, Risk: 1},
-	{Name: "pnpm c ls", Row: &row763, Risk: 1},
-	{Name: "pnpm c set", Row: &row764},
+	{Name: "pnpm c get", Row: &row769, Risk: 1},
+	{Name: "pnpm c list", Row: &row769, Risk: 1},
+	{Name: "pnpm c ls", Row: &row769, Risk: 1},
+	{Name: "pnpm c set", Row: &row770},
 	{Name: "pnpm check", Risk: 2},
-	{Name: "pnpm config", Row: &row124, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row764},
-	{Name: "pnpm config get", Row: &row763, Risk: 1},
-	{Name: "pnpm config list", Row: &row763, Risk: 1},
-	{Name: "pnpm config ls", Row: &row763, Risk: 1},
-	{Name: "pnpm config set", Row: &row764},
+	{Name: "pnpm config", Row: &row126, Is: 0x110000, Parent: true},
+	{Name: "pnpm config delete", Row: &row770},
+	{Name: "pnpm config get", Row: &row769, Risk: 1},
+	{Name: "pnpm config list", Row: &row769, Risk: 1},
+	{Name: "pnpm config ls", Row: &row769, Risk: 1},
+	{Name: "pnpm config set", Row: &row770},
 	{Name: "pnpm coverage", Risk: 2},
-	{Name: "pnpm create", Row: &row124, Is: 0x200000},
+	{Name: "pnpm create", Row: &row126, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
-	{Name: "pnpm dlx", Wrapper: &wrapper130, Arity: 3, Is: 0x200000},
+	{Name: "pnpm dlx", Wrapper: &wrapper132, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
-	{Name: "pnpm env", Row: &row124},
-	{Name: "pnpm exec", Wrapper: &wrapper823, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row825, Risk: 4, Worse: worse125},
+	{Name: "pnpm env", Row: &row126},
+	{Name: "pnpm exec", Wrapper: &wrapper829, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row831, Risk: 4, Worse: worse127},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row761, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row825, Is: 0x300000, Risk: 4, Worse: worse125},
-	{Name: "pnpm install", Row: &row825, Is: 0x300000, Risk: 4, Worse: worse125},
-	{Name: "pnpm la", Row: &row825, Risk: 1},
+	{Name: "pnpm get", Row: &row767, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row831, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "pnpm install", Row: &row831, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "pnpm la", Row: &row831, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row825, Risk: 1},
-	{Name: "pnpm ll", Row: &row825, Risk: 1},
-	{Name: "pnpm login", Row: &row124},
-	{Name: "pnpm ls", Row: &row825, Risk: 1},
-	{Name: "pnpm outdated", Row: &row825, Risk: 1},
+	{Name: "pnpm list", Row: &row831, Risk: 1},
+	{Name: "pnpm ll", Row: &row831, Risk: 1},
+	{Name: "pnpm login", Row: &row126},
+	{Name: "pnpm ls", Row: &row831, Risk: 1},
+	{Name: "pnpm outdated", Row: &row831, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row766},
+	{Name: "pnpm pkg set", Row: &row772},
 	{Name: "pnpm prune", Risk: 3},
-	{Name: "pnpm publish", Row: &row124, Risk: 6},
+	{Name: "pnpm publish", Row: &row126, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row825, Risk: 1},
-	{Name: "pnpm run", Row: &row825, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
-	{Name: "pnpm setup", Row: &row124},
+	{Name: "pnpm root", Row: &row831, Risk: 1},
+	{Name: "pnpm run", Row: &row831, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
+	{Name: "pnpm setup", Row: &row126},
 	{Name: "pnpm start", Risk: 2},
-	{Name: "pnpm store", Row: &row124, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row825, Risk: 2},
-	{Name: "pnpm test", Row: &row825, Risk: 2},
+	{Name: "pnpm store", Row: &row126, Arity: 3, Is: 0x100000, Risk: 3},
+	{Name: "pnpm t", Row: &row831, Risk: 2},
+	{Name: "pnpm test", Row: &row831, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -7928,19 +7984,19 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row825, Risk: 1},
-	{Name: "pnpx", Wrapper: &wrapper130, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
-	{Name: "pod", Row: &row132, Is: 0x40000000, Destroys: acts148},
-	{Name: "poetry", Row: &row220, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts372},
-	{Name: "poetry about", Row: &row827, Risk: 1},
+	{Name: "pnpm why", Row: &row831, Risk: 1},
+	{Name: "pnpx", Wrapper: &wrapper132, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
+	{Name: "pod", Row: &row134, Is: 0x40000000, Destroys: acts150},
+	{Name: "poetry", Row: &row222, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts374},
+	{Name: "poetry about", Row: &row833, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row827, Risk: 1},
+	{Name: "poetry check", Row: &row833, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row827, Risk: 1},
-	{Name: "poetry env list", Row: &row827, Risk: 1},
-	{Name: "poetry env remove", Row: &row221},
-	{Name: "poetry env use", Row: &row221},
+	{Name: "poetry env info", Row: &row833, Risk: 1},
+	{Name: "poetry env list", Row: &row833, Risk: 1},
+	{Name: "poetry env remove", Row: &row223},
+	{Name: "poetry env use", Row: &row223},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
 	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
@@ -7958,72 +8014,72 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row827, Risk: 1},
+	{Name: "poetry show", Row: &row833, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row827, Risk: 1, Worse: worse828},
+	{Name: "poetry version", Row: &row833, Risk: 1, Worse: worse834},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
-	{Name: "postcss", Row: &row49, Is: 0x80000},
-	{Name: "posting", Destroys: acts111},
-	{Name: "poweroff", Risk: 6, Destroys: acts572},
+	{Name: "postcss", Row: &row836, Is: 0x80000},
+	{Name: "posting", Destroys: acts113},
+	{Name: "poweroff", Risk: 6, Destroys: acts574},
 	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row830},
-	{Name: "pre-commit", Row: &row832, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row838},
+	{Name: "pre-commit", Row: &row840, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
 	{Name: "pre-commit validate-config", Risk: 2},
 	{Name: "prek", Is: 0x2000000000},
-	{Name: "presto", Row: &row97, Is: 0x4000000},
+	{Name: "presto", Row: &row99, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row834, Is: 0x2000080018, Risk: 2, Worse: worse100},
+	{Name: "prettier", Row: &row842, Is: 0x2000080018, Risk: 2, Worse: worse102},
 	{Name: "prime-run", Wrapper: &wrapper10},
 	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse835, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse843, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Arity: 2, Is: 0x4080000, Destroys: acts836},
+	{Name: "prisma", Arity: 2, Is: 0x4080000, Destroys: acts844},
 	{Name: "prisma db", Is: 0x800},
-	{Name: "prisma1", Destroys: acts836},
+	{Name: "prisma1", Destroys: acts844},
 	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper838},
-	{Name: "profiles", Destroys: acts102},
+	{Name: "prlimit", Wrapper: &wrapper846},
+	{Name: "profiles", Destroys: acts104},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row840, Is: 0x200, Risk: 2},
+	{Name: "protoc", Row: &row848, Is: 0x200, Risk: 2},
 	{Name: "proxychains", Wrapper: &wrapper10},
 	{Name: "proxychains4", Wrapper: &wrapper10},
-	{Name: "pry", Language: &language625, Is: 0x100000},
+	{Name: "pry", Language: &language627, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row786, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row792, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language6},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts733},
-	{Name: "psql", Row: &row842, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts737},
+	{Name: "psql", Row: &row850, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row681, Risk: 1},
+	{Name: "pstree", Row: &row685, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
-	{Name: "ptpython", Language: &language104, Is: 0x100000},
-	{Name: "ptx", Row: &row844},
+	{Name: "ptpython", Language: &language106, Is: 0x100000},
+	{Name: "ptx", Row: &row852},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper10},
-	{Name: "pulsar-admin", Destroys: acts648},
-	{Name: "pulumi", Row: &row846, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts847},
-	{Name: "pulumi preview", Row: &row849, Risk: 4},
+	{Name: "pulsar-admin", Destroys: acts652},
+	{Name: "pulumi", Row: &row854, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts855},
+	{Name: "pulumi preview", Row: &row857, Risk: 4},
 	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
-	{Name: "pvremove", Is: 0x4000000000, Destroys: acts82},
-	{Name: "pwconv", Destroys: acts172},
+	{Name: "pvremove", Is: 0x4000000000, Destroys: acts84},
+	{Name: "pwconv", Destroys: acts174},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "pwsh", Row: &row54, Language: &language6, Is: 0x100000, Risk: 5},
 	{Name: "py", Like: "python"},
 	{Name: "py-spy", Is: 0x4},
-	{Name: "py_compile", Row: &row215, Risk: 2},
+	{Name: "py_compile", Row: &row217, Risk: 2},
 	{Name: "pycodestyle", Row: &row56},
 	{Name: "pydocstyle", Row: &row56},
 	{Name: "pyenv", Arity: 2},
@@ -8032,13 +8088,13 @@ var commands = [...]Command{
 	{Name: "pyenv install", Is: 0x100000},
 	{Name: "pyflakes", Row: &row56},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row56, Is: 0x80008, Risk: 2, Worse: worse84},
-	{Name: "pypy", Language: &language104, Handler: "module"},
-	{Name: "pypy3", Language: &language104, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row56, Is: 0x80008, Risk: 2, Worse: worse84},
-	{Name: "pyspark", Row: &row97},
-	{Name: "pytest", Row: &row851, Is: 0x2000080218, Risk: 2},
-	{Name: "python", Language: &language104, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
+	{Name: "pylint", Row: &row859, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pypy", Language: &language106, Handler: "module"},
+	{Name: "pypy3", Language: &language106, Arity: 2, Handler: "module"},
+	{Name: "pyright", Row: &row859, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pyspark", Row: &row99},
+	{Name: "pytest", Row: &row861, Is: 0x2000080218, Risk: 2},
+	{Name: "python", Language: &language106, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
 	{Name: "python -m build", Risk: 2},
@@ -8052,13 +8108,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse852},
-	{Name: "python -m pip download", Risk: 4, Worse: worse853},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse852},
-	{Name: "python -m pip install", Risk: 4, Worse: worse853},
-	{Name: "python -m pip list", Risk: 1, Worse: worse852},
-	{Name: "python -m pip show", Risk: 1, Worse: worse852},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse853},
+	{Name: "python -m pip check", Risk: 1, Worse: worse862},
+	{Name: "python -m pip download", Risk: 4, Worse: worse863},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse862},
+	{Name: "python -m pip install", Risk: 4, Worse: worse863},
+	{Name: "python -m pip list", Risk: 1, Worse: worse862},
+	{Name: "python -m pip show", Risk: 1, Worse: worse862},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse863},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8080,8 +8136,8 @@ var commands = [...]Command{
 	{Name: "python manage.py showmigrations", Risk: 2},
 	{Name: "python manage.py sqlmigrate", Risk: 2},
 	{Name: "python manage.py test", Risk: 2},
-	{Name: "python2", Language: &language104, Arity: 2, Handler: "module"},
-	{Name: "python3", Language: &language104, Arity: 2, Handler: "module", Is: 0x200080410, Parent: true, Like: "python"},
+	{Name: "python2", Language: &language106, Arity: 2, Handler: "module"},
+	{Name: "python3", Language: &language106, Arity: 2, Handler: "module", Is: 0x200080410, Parent: true, Like: "python"},
 	{Name: "python3 manage.py", Arity: 3, Parent: true},
 	{Name: "python3 manage.py check", Risk: 2},
 	{Name: "python3 manage.py dbshell", Is: 0x100000},
@@ -8099,7 +8155,7 @@ var commands = [...]Command{
 	{Name: "python3.14", Handler: "module", Like: "python"},
 	{Name: "python3.8", Handler: "module"},
 	{Name: "python3.9", Handler: "module"},
-	{Name: "q", Row: &row97},
+	{Name: "q", Row: &row99},
 	{Name: "q chat", Is: 0x100000000},
 	{Name: "q run", Is: 0x100000000},
 	{Name: "q translate", Is: 0x100000000},
@@ -8109,17 +8165,17 @@ var commands = [...]Command{
 	{Name: "qodo", Is: 0x100000000},
 	{Name: "qodo-gen", Is: 0x100000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts371},
-	{Name: "questdb", Row: &row97, Is: 0x4000000},
+	{Name: "quart", Destroys: acts373},
+	{Name: "questdb", Row: &row99, Is: 0x4000000},
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
-	{Name: "r2", Row: &row97},
-	{Name: "rabbitmqadmin", Destroys: acts648},
-	{Name: "rabbitmqctl", Destroys: acts648},
+	{Name: "r2", Row: &row99},
+	{Name: "rabbitmqadmin", Destroys: acts652},
+	{Name: "rabbitmqctl", Destroys: acts652},
 	{Name: "racket", Language: &language6, Risk: 5},
-	{Name: "raco", Row: &row132, Is: 0x100000},
-	{Name: "radare2", Row: &row97},
-	{Name: "rails", Arity: 2, Is: 0x2000080000, Parent: true, Destroys: acts854},
+	{Name: "raco", Row: &row134, Is: 0x100000},
+	{Name: "radare2", Row: &row99},
+	{Name: "rails", Arity: 2, Is: 0x2000080000, Parent: true, Destroys: acts864},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8134,9 +8190,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts855},
-	{Name: "railway run", Wrapper: &wrapper857},
-	{Name: "rake", Row: &row114, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts854},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts865},
+	{Name: "railway run", Wrapper: &wrapper867},
+	{Name: "rake", Row: &row116, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts864},
 	{Name: "raku", Language: &language6},
 	{Name: "rambler", Destroys: acts50},
 	{Name: "rancher", Destroys: acts38},
@@ -8148,37 +8204,37 @@ var commands = [...]Command{
 	{Name: "rbenv exec", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x100000000000, Destroys: acts386},
-	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts858, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options859},
+	{Name: "rc-service", Is: 0x100000000000, Destroys: acts388},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts868, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options869},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options859},
-	{Name: "rclone copyto", Transfer: &options859},
+	{Name: "rclone copy", Transfer: &options869},
+	{Name: "rclone copyto", Transfer: &options869},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options859, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options859, Risk: 6},
+	{Name: "rclone move", Transfer: &options869, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options869, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options859, Risk: 6},
+	{Name: "rclone sync", Transfer: &options869, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row634, Is: 0x80000},
+	{Name: "react-scripts", Row: &row638, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row861, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row871, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x800000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
-	{Name: "realm", Destroys: acts172},
+	{Name: "realm", Destroys: acts174},
 	{Name: "realpath", Is: 0x800000000000000, Risk: 1},
-	{Name: "rebar3", Row: &row132, Arity: 2, Is: 0x2000000000, Destroys: acts148},
+	{Name: "rebar3", Row: &row134, Arity: 2, Is: 0x2000000000, Destroys: acts150},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts572},
-	{Name: "red", Row: &row206},
-	{Name: "redis-cli", Row: &row229, Is: 0x10100000, Risk: 5, Worse: worse238, Parent: true, Destroys: acts862},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts574},
+	{Name: "red", Row: &row208},
+	{Name: "redis-cli", Row: &row231, Is: 0x10100000, Risk: 5, Worse: worse240, Parent: true, Destroys: acts872},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8219,87 +8275,87 @@ var commands = [...]Command{
 	{Name: "redis-cli xlen", Risk: 4},
 	{Name: "redis-cli zcard", Risk: 4},
 	{Name: "redis-cli zrange", Risk: 4},
-	{Name: "reek", Row: &row107},
+	{Name: "reek", Row: &row109},
 	{Name: "refinery", Destroys: acts50},
-	{Name: "reflex", Wrapper: &wrapper864},
-	{Name: "reg", Destroys: acts865},
-	{Name: "regctl", Destroys: acts239},
-	{Name: "regedit", Destroys: acts102},
+	{Name: "reflex", Wrapper: &wrapper874},
+	{Name: "reg", Destroys: acts875},
+	{Name: "regctl", Destroys: acts241},
+	{Name: "regedit", Destroys: acts104},
 	{Name: "regina", Language: &language6},
 	{Name: "regsvr32", Row: &row54},
-	{Name: "release-it", Destroys: acts754},
+	{Name: "release-it", Destroys: acts760},
 	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts866},
+	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts876},
 	{Name: "renice", Is: 0x20000},
-	{Name: "repo", Destroys: acts141},
-	{Name: "repo forall", Wrapper: &wrapper579},
-	{Name: "resize2fs", Destroys: acts82},
+	{Name: "repo", Destroys: acts143},
+	{Name: "repo forall", Wrapper: &wrapper581},
+	{Name: "resize2fs", Destroys: acts84},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts52},
-	{Name: "restish", Is: 0x20000000, Destroys: acts111},
+	{Name: "restish", Is: 0x20000000, Destroys: acts113},
 	{Name: "retry", Is: 0x4},
 	{Name: "return", Is: 0x800000000000, Risk: 1},
-	{Name: "rev", Row: &row136, Risk: 1},
-	{Name: "revive", Row: &row353},
+	{Name: "rev", Row: &row138, Risk: 1},
+	{Name: "revive", Row: &row355},
 	{Name: "rexec", Row: &row39},
 	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row868, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row878, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
-	{Name: "rimraf", Row: &row273, Is: 0x80000, Destroys: acts271, Wipes: "removed"},
-	{Name: "rip", Destroys: acts271},
+	{Name: "rimraf", Row: &row275, Is: 0x80000, Destroys: acts273, Wipes: "removed"},
+	{Name: "rip", Destroys: acts273},
 	{Name: "rke", Destroys: acts38},
 	{Name: "rlogin", Row: &row39},
 	{Name: "rlwrap", Wrapper: &wrapper10},
-	{Name: "rm", Row: &row273, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts271, Wipes: "asked"},
-	{Name: "rmdir", Row: &row273, Is: 0x100020, Risk: 3, Destroys: acts271, Wipes: "removed"},
-	{Name: "rollup", Row: &row49, Is: 0x2000080018, Risk: 2},
+	{Name: "rm", Row: &row275, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts273, Wipes: "asked"},
+	{Name: "rmdir", Row: &row275, Is: 0x100020, Risk: 3, Destroys: acts273, Wipes: "removed"},
+	{Name: "rollup", Row: &row880, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
-	{Name: "route", Risk: 1, Worse: worse125, Destroys: acts344},
+	{Name: "route", Risk: 1, Worse: worse127, Destroys: acts346},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts648},
-	{Name: "rpm", Row: &row870, Risk: 5, Parent: true, Destroys: acts339},
-	{Name: "rpm --query", Risk: 1, Worse: worse871},
-	{Name: "rpm --version", Risk: 1, Worse: worse871},
-	{Name: "rpm -V", Risk: 1, Worse: worse871},
-	{Name: "rpm -Va", Risk: 1, Worse: worse871},
-	{Name: "rpm -q", Risk: 1, Worse: worse871},
-	{Name: "rpm -qR", Risk: 1, Worse: worse871},
-	{Name: "rpm -qa", Risk: 1, Worse: worse871},
-	{Name: "rpm -qai", Risk: 1, Worse: worse871},
-	{Name: "rpm -qal", Risk: 1, Worse: worse871},
-	{Name: "rpm -qc", Risk: 1, Worse: worse871},
-	{Name: "rpm -qd", Risk: 1, Worse: worse871},
-	{Name: "rpm -qf", Risk: 1, Worse: worse871},
-	{Name: "rpm -qi", Risk: 1, Worse: worse871},
-	{Name: "rpm -ql", Risk: 1, Worse: worse871},
+	{Name: "rpk", Destroys: acts652},
+	{Name: "rpm", Row: &row882, Risk: 5, Parent: true, Destroys: acts341},
+	{Name: "rpm --query", Risk: 1, Worse: worse883},
+	{Name: "rpm --version", Risk: 1, Worse: worse883},
+	{Name: "rpm -V", Risk: 1, Worse: worse883},
+	{Name: "rpm -Va", Risk: 1, Worse: worse883},
+	{Name: "rpm -q", Risk: 1, Worse: worse883},
+	{Name: "rpm -qR", Risk: 1, Worse: worse883},
+	{Name: "rpm -qa", Risk: 1, Worse: worse883},
+	{Name: "rpm -qai", Risk: 1, Worse: worse883},
+	{Name: "rpm -qal", Risk: 1, Worse: worse883},
+	{Name: "rpm -qc", Risk: 1, Worse: worse883},
+	{Name: "rpm -qd", Risk: 1, Worse: worse883},
+	{Name: "rpm -qf", Risk: 1, Worse: worse883},
+	{Name: "rpm -qi", Risk: 1, Worse: worse883},
+	{Name: "rpm -ql", Risk: 1, Worse: worse883},
 	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row870},
+	{Name: "rpmquery", Row: &row882},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row97, Wrapper: &wrapper793},
+	{Name: "rr", Row: &row99, Wrapper: &wrapper799},
 	{Name: "rsh", Row: &row39},
 	{Name: "rsnapshot", Destroys: acts52},
-	{Name: "rspec", Row: &row873, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row875, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse876, Destroys: acts877, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row885, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row887, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse888, Destroys: acts889, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper708},
+	{Name: "rtx exec", Wrapper: &wrapper712},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row878, Is: 0x80008, Risk: 2, Worse: worse100},
-	{Name: "ruby", Language: &language880, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row882, Risk: 1, Worse: worse883},
-	{Name: "ruff", Row: &row885, Is: 0x80200, Risk: 2, Worse: worse100, Parent: true},
-	{Name: "ruff analyze", Row: &row887},
-	{Name: "ruff check", Row: &row887},
+	{Name: "rubocop", Row: &row890, Is: 0x80008, Risk: 2, Worse: worse102},
+	{Name: "ruby", Language: &language892, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row894, Risk: 1, Worse: worse895},
+	{Name: "ruff", Row: &row897, Is: 0x80200, Risk: 2, Worse: worse102, Parent: true},
+	{Name: "ruff analyze", Row: &row899},
+	{Name: "ruff check", Row: &row899},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row887, Risk: 3},
+	{Name: "ruff format", Row: &row899, Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
-	{Name: "run0", Wrapper: &wrapper889, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper901, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row54},
 	{Name: "runghc", Language: &language6, Is: 0x100200},
@@ -8308,131 +8364,131 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper579},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper581},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row891, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row903, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row893, Is: 0x8, Risk: 3},
-	{Name: "rustup", Row: &row377, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
+	{Name: "rustfmt", Row: &row905, Is: 0x8, Risk: 3},
+	{Name: "rustup", Row: &row379, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row895, Risk: 1},
+	{Name: "rustup show", Row: &row907, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row895, Risk: 1},
-	{Name: "rview", Row: &row206},
-	{Name: "rvim", Row: &row206},
+	{Name: "rustup which", Row: &row907, Risk: 1},
+	{Name: "rview", Row: &row208},
+	{Name: "rvim", Row: &row208},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row220, Arity: 2, Destroys: acts372},
+	{Name: "rye", Row: &row222, Arity: 2, Destroys: acts374},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
 	{Name: "rye run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts19},
-	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts694, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts698, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options78},
 	{Name: "s3cmd put", Transfer: &options78},
 	{Name: "s3cmd sync", Transfer: &options78},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts694, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts698, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options78},
 	{Name: "s5cmd mv", Transfer: &options78},
 	{Name: "s5cmd sync", Transfer: &options78},
-	{Name: "s6-setuidgid", Wrapper: &wrapper351},
-	{Name: "s6-svc", Destroys: acts386},
-	{Name: "sage", Language: &language104},
+	{Name: "s6-setuidgid", Wrapper: &wrapper353},
+	{Name: "s6-svc", Destroys: acts388},
+	{Name: "sage", Language: &language106},
 	{Name: "salt", Row: &row26, Destroys: acts28},
 	{Name: "salt-call", Row: &row26, Destroys: acts28},
 	{Name: "salt-ssh", Arity: 2, Destroys: acts28},
 	{Name: "sam", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "samba-tool", Destroys: acts172},
+	{Name: "samba-tool", Destroys: acts174},
 	{Name: "samply", Is: 0x4},
-	{Name: "samu", Row: &row114, Is: 0x2000000018},
+	{Name: "samu", Row: &row116, Is: 0x2000000018},
 	{Name: "sandbox-exec", Is: 0x4},
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row897, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts567},
+	{Name: "sbt", Row: &row909, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts569},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts386},
-	{Name: "scala", Row: &row628, Language: &language6, Is: 0x1200},
+	{Name: "sc", Destroys: acts388},
+	{Name: "scala", Row: &row632, Language: &language6, Is: 0x1200},
 	{Name: "scala-cli", Language: &language6, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
 	{Name: "scalene", Language: &language1},
-	{Name: "scaleway", Destroys: acts189},
+	{Name: "scaleway", Destroys: acts191},
 	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row899, Risk: 1},
+	{Name: "scc", Row: &row911, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
-	{Name: "scons", Row: &row114, Is: 0x2000000018, Risk: 2},
+	{Name: "scons", Row: &row116, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row901, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row913, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
-	{Name: "scrub", Destroys: acts82},
-	{Name: "scutil", Destroys: acts102},
-	{Name: "scw", Row: &row26, Destroys: acts189},
-	{Name: "sdiff", Row: &row903, Risk: 1},
+	{Name: "scrub", Destroys: acts84},
+	{Name: "scutil", Destroys: acts104},
+	{Name: "scw", Row: &row26, Destroys: acts191},
+	{Name: "sdiff", Row: &row915, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts50},
 	{Name: "sea-orm-cli", Destroys: acts50},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "sed", Row: &row905, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse906},
+	{Name: "sed", Row: &row917, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse918},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts754},
-	{Name: "semgrep", Row: &row908, Risk: 2, Worse: worse84},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts760},
+	{Name: "semgrep", Row: &row920, Risk: 2, Worse: worse86},
 	{Name: "sendemail", Destroys: acts19},
 	{Name: "sendmail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts909},
-	{Name: "sequelize-cli", Destroys: acts909},
+	{Name: "sequelize", Arity: 2, Destroys: acts921},
+	{Name: "sequelize-cli", Destroys: acts921},
 	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts386},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse835, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper911},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts388},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse843, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper923},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row913, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row915},
+	{Name: "setfacl", Row: &row925, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row927},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper560, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper917},
-	{Name: "setuidgid", Wrapper: &wrapper351},
-	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts82},
-	{Name: "sftp", Row: &row901, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper919, Is: 0x1},
-	{Name: "sg_format", Destroys: acts82},
-	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts82},
+	{Name: "setpriv", Wrapper: &wrapper562, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper929},
+	{Name: "setuidgid", Wrapper: &wrapper353},
+	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts84},
+	{Name: "sftp", Row: &row913, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper931, Is: 0x1},
+	{Name: "sg_format", Destroys: acts84},
+	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts84},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row698, Risk: 1},
-	{Name: "sha224sum", Row: &row698, Risk: 1},
-	{Name: "sha256sum", Row: &row698, Risk: 1},
-	{Name: "sha384sum", Row: &row698, Risk: 1},
-	{Name: "sha512sum", Row: &row698, Risk: 1},
-	{Name: "shasum", Row: &row921, Risk: 1},
+	{Name: "sha1sum", Row: &row702, Risk: 1},
+	{Name: "sha224sum", Row: &row702, Risk: 1},
+	{Name: "sha256sum", Row: &row702, Risk: 1},
+	{Name: "sha384sum", Row: &row702, Risk: 1},
+	{Name: "sha512sum", Row: &row702, Risk: 1},
+	{Name: "shasum", Row: &row933, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
-	{Name: "shellcheck", Row: &row207, Risk: 2, Worse: worse84},
-	{Name: "shfmt", Row: &row923, Risk: 2, Worse: worse84},
+	{Name: "shellcheck", Row: &row209, Risk: 2, Worse: worse86},
+	{Name: "shfmt", Row: &row935, Risk: 2, Worse: worse86},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row925, Is: 0x4000100020, Risk: 6, Destroys: acts271, Wipes: "files"},
-	{Name: "shuf", Row: &row927, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts572},
+	{Name: "shred", Row: &row937, Is: 0x4000100020, Risk: 6, Destroys: acts273, Wipes: "files"},
+	{Name: "shuf", Row: &row939, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts574},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts14},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row743, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row749, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row391},
+	{Name: "sk", Row: &row393},
 	{Name: "skaffold", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts370},
-	{Name: "skopeo", Destroys: acts239},
-	{Name: "sl", Destroys: acts141},
+	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts372},
+	{Name: "skopeo", Destroys: acts241},
+	{Name: "sl", Destroys: acts143},
 	{Name: "slack", Destroys: acts14},
 	{Name: "slack-cli", Is: 0x8000000000, Destroys: acts14},
 	{Name: "slackcat", Destroys: acts14},
@@ -8447,114 +8503,114 @@ var commands = [...]Command{
 	{Name: "snapcraft", Is: 0x2000000000},
 	{Name: "snice", Inspector: "kill", Is: 0x100000000000},
 	{Name: "snow", Is: 0x4000000},
-	{Name: "snowsql", Row: &row97, Is: 0x4000000},
+	{Name: "snowsql", Row: &row99, Is: 0x4000000},
 	{Name: "socat", Row: &row54, Is: 0x8028000400000, Risk: 4},
 	{Name: "soda", Destroys: acts50},
 	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper929},
-	{Name: "sops exec-file", Wrapper: &wrapper931},
-	{Name: "sort", Row: &row933, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper941},
+	{Name: "sops exec-file", Wrapper: &wrapper943},
+	{Name: "sort", Row: &row945, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
-	{Name: "spark", Destroys: acts151},
-	{Name: "spark-shell", Row: &row97},
-	{Name: "spark-sql", Row: &row97, Is: 0x4000000},
-	{Name: "spctl", Destroys: acts102},
-	{Name: "sphinx-build", Row: &row935, Is: 0x2000080008, Risk: 2},
+	{Name: "spark", Destroys: acts153},
+	{Name: "spark-shell", Row: &row99},
+	{Name: "spark-sql", Row: &row99, Is: 0x4000000},
+	{Name: "spctl", Destroys: acts104},
+	{Name: "sphinx-build", Row: &row947, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
-	{Name: "split", Row: &row244, Risk: 3},
-	{Name: "sponge", Row: &row937, Is: 0x20},
+	{Name: "split", Row: &row246, Risk: 3},
+	{Name: "sponge", Row: &row949, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
 	{Name: "sq", Is: 0x4000000},
 	{Name: "sqitch", Destroys: acts50},
 	{Name: "sql-migrate", Destroys: acts50},
-	{Name: "sqlc", Row: &row116, Arity: 2, Parent: true},
+	{Name: "sqlc", Row: &row118, Arity: 2, Parent: true},
 	{Name: "sqlc compile", Risk: 2},
 	{Name: "sqlc vet", Risk: 2},
-	{Name: "sqlcipher", Row: &row97, Is: 0x4000000},
+	{Name: "sqlcipher", Row: &row99, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row939, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row951, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
-	{Name: "sqlite", Row: &row97, Is: 0x4000000},
-	{Name: "sqlite-utils", Row: &row97},
-	{Name: "sqlite3", Row: &row343, Inspector: "sql", Is: 0xc104000, Risk: 5},
-	{Name: "sqlplus", Row: &row97, Is: 0x4100000},
+	{Name: "sqlite", Row: &row99, Is: 0x4000000},
+	{Name: "sqlite-utils", Row: &row99},
+	{Name: "sqlite3", Row: &row345, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "sqlplus", Row: &row99, Is: 0x4100000},
 	{Name: "sqlx", Destroys: acts50},
-	{Name: "srm", Row: &row273, Is: 0x100000, Risk: 6, Destroys: acts271, Wipes: "removed"},
+	{Name: "srm", Row: &row275, Is: 0x100000, Risk: 6, Destroys: acts273, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row941, Risk: 1},
+	{Name: "ss", Row: &row953, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row943, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row943, Wrapper: &wrapper945, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row955, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row955, Wrapper: &wrapper957, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row947, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "ssh-keygen", Row: &row959, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts19},
 	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row949, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts148},
-	{Name: "stack bench", Risk: 2, Worse: worse125},
-	{Name: "stack build", Risk: 2, Worse: worse125},
+	{Name: "stack", Row: &row961, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts150},
+	{Name: "stack bench", Risk: 2, Worse: worse127},
+	{Name: "stack build", Risk: 2, Worse: worse127},
 	{Name: "stack eval", Is: 0x800},
 	{Name: "stack exec", Is: 0x800},
 	{Name: "stack ghci", Is: 0x800},
-	{Name: "stack haddock", Risk: 2, Worse: worse125},
+	{Name: "stack haddock", Risk: 2, Worse: worse127},
 	{Name: "stack install", Is: 0x100000},
 	{Name: "stack repl", Is: 0x800},
-	{Name: "stack test", Risk: 2, Worse: worse125},
+	{Name: "stack test", Risk: 2, Worse: worse127},
 	{Name: "stack-runghc", Is: 0x100000},
-	{Name: "standard", Risk: 2, Worse: worse100},
-	{Name: "standard-version", Destroys: acts754},
-	{Name: "standardrb", Row: &row107},
+	{Name: "standard", Risk: 2, Worse: worse102},
+	{Name: "standard-version", Destroys: acts760},
+	{Name: "standardrb", Row: &row109},
 	{Name: "start", Row: &row54},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row951, Is: 0x800080000000000, Risk: 1},
-	{Name: "staticcheck", Row: &row353, Is: 0x8, Risk: 2, Worse: worse84},
-	{Name: "stdbuf", Wrapper: &wrapper953, Is: 0x1000000000000000},
-	{Name: "steampipe", Row: &row97},
+	{Name: "stat", Row: &row963, Is: 0x800080000000000, Risk: 1},
+	{Name: "staticcheck", Row: &row355, Is: 0x8, Risk: 2, Worse: worse86},
+	{Name: "stdbuf", Wrapper: &wrapper965, Is: 0x1000000000000000},
+	{Name: "steampipe", Row: &row99},
 	{Name: "step", Is: 0x100000, Destroys: acts20},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row49, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper683, Is: 0x20000},
-	{Name: "strapi", Destroys: acts288},
+	{Name: "storybook", Row: &row836, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper687, Is: 0x20000},
+	{Name: "strapi", Destroys: acts290},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row955, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row967, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
-	{Name: "stylelint", Row: &row49, Is: 0x2000080008, Risk: 2, Worse: worse100},
+	{Name: "stylelint", Row: &row83, Is: 0x2000080008, Risk: 2, Worse: worse102},
 	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper560, Is: 0x1},
-	{Name: "subl", Row: &row206},
+	{Name: "su-exec", Wrapper: &wrapper562, Is: 0x1},
+	{Name: "subl", Row: &row208},
 	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper957, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper969, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
-	{Name: "sum", Row: &row138, Risk: 1},
+	{Name: "sum", Row: &row140, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts958},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts970},
 	{Name: "supabase db", Is: 0x800},
-	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts386},
+	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts388},
 	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "surge .", Transfer: &options79},
-	{Name: "surreal", Row: &row97},
-	{Name: "sv", Destroys: acts386},
-	{Name: "svelte-check", Row: &row49, Is: 0x80000, Risk: 2, Worse: worse84},
+	{Name: "surreal", Row: &row99},
+	{Name: "sv", Destroys: acts388},
+	{Name: "svelte-check", Row: &row83, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "svelte-kit", Is: 0x80000},
-	{Name: "svn", Arity: 2, Destroys: acts141},
+	{Name: "svn", Arity: 2, Destroys: acts143},
 	{Name: "sw_vers", Risk: 1},
 	{Name: "swaks", Is: 0x8000000000, Destroys: acts19},
 	{Name: "swapoff", Risk: 6, Destroys: acts8},
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row960, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row972, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8563,18 +8619,18 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row962, Is: 0x200},
-	{Name: "swiftc", Row: &row962, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row974, Is: 0x200},
+	{Name: "swiftc", Row: &row974, Is: 0x200, Risk: 2},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Destroys: acts172},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts963},
-	{Name: "sysdig", Row: &row97},
+	{Name: "sysadminctl", Destroys: acts174},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts975},
+	{Name: "sysdig", Row: &row99},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row965, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts386},
+	{Name: "systemctl", Row: &row977, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts388},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -8589,89 +8645,89 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse966},
+	{Name: "systemctl show", Risk: 1, Worse: worse978},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper968},
-	{Name: "systemsetup", Destroys: acts102},
+	{Name: "systemd-run", Wrapper: &wrapper980},
+	{Name: "systemsetup", Destroys: acts104},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row970, Risk: 1},
-	{Name: "tail", Row: &row972, Arity: 1, Risk: 1},
-	{Name: "tailscale", Is: 0x100000, Destroys: acts189},
+	{Name: "tac", Row: &row982, Risk: 1},
+	{Name: "tail", Row: &row984, Arity: 1, Risk: 1},
+	{Name: "tailscale", Is: 0x100000, Destroys: acts191},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
-	{Name: "tap", Row: &row145, Is: 0x80000},
-	{Name: "tar", Row: &row974, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse975, Destroys: acts976, Recursive: []string{"*"}},
+	{Name: "tap", Row: &row630, Is: 0x80000},
+	{Name: "tar", Row: &row986, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse987, Destroys: acts988, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row978, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row990, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
-	{Name: "taskkill", Is: 0x100000000000, Destroys: acts370},
-	{Name: "taskset", Wrapper: &wrapper980, Is: 0x20000},
-	{Name: "tc", Destroys: acts344},
-	{Name: "tcc", Row: &row982, Is: 0x1200},
-	{Name: "tccutil", Destroys: acts102},
+	{Name: "taskkill", Is: 0x100000000000, Destroys: acts372},
+	{Name: "taskset", Wrapper: &wrapper992, Is: 0x20000},
+	{Name: "tc", Destroys: acts346},
+	{Name: "tcc", Row: &row994, Is: 0x1200},
+	{Name: "tccutil", Destroys: acts104},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
-	{Name: "tcpdump", Row: &row97},
+	{Name: "tcpdump", Row: &row99},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
 	{Name: "tdl", Destroys: acts14},
-	{Name: "tea", Arity: 2, Destroys: acts400},
+	{Name: "tea", Arity: 2, Destroys: acts402},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row984, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row996, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
-	{Name: "telinit", Risk: 6, Destroys: acts572},
+	{Name: "telinit", Risk: 6, Destroys: acts574},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper332},
-	{Name: "telnet", Row: &row732, Is: 0x8028000400000, Risk: 4},
+	{Name: "teller run", Wrapper: &wrapper334},
+	{Name: "telnet", Row: &row736, Is: 0x8028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row986, Arity: 2, Is: 0x18, Parent: true, Destroys: acts987},
+	{Name: "terraform", Row: &row998, Arity: 2, Is: 0x18, Parent: true, Destroys: acts999},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row989, Risk: 3},
+	{Name: "terraform fmt", Row: &row1001, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row989, Risk: 4},
-	{Name: "terraform graph", Row: &row989, Risk: 1},
+	{Name: "terraform get", Row: &row1001, Risk: 4},
+	{Name: "terraform graph", Row: &row1001, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row989, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1001, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row989, Risk: 1},
-	{Name: "terraform plan", Row: &row989, Risk: 4},
-	{Name: "terraform providers", Row: &row989, Arity: 3, Risk: 1, Worse: worse125, Parent: true},
+	{Name: "terraform output", Row: &row1001, Risk: 1},
+	{Name: "terraform plan", Row: &row1001, Risk: 4},
+	{Name: "terraform providers", Row: &row1001, Arity: 3, Risk: 1, Worse: worse127, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row989, Risk: 1},
+	{Name: "terraform show", Row: &row1001, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row991, Risk: 4},
-	{Name: "terraform state pull", Row: &row991, Risk: 4},
-	{Name: "terraform state show", Row: &row991, Risk: 4},
+	{Name: "terraform state list", Row: &row1003, Risk: 4},
+	{Name: "terraform state pull", Row: &row1003, Risk: 4},
+	{Name: "terraform state show", Row: &row1003, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row989, Risk: 1},
-	{Name: "terraform version", Row: &row989, Risk: 1},
+	{Name: "terraform validate", Row: &row1001, Risk: 1},
+	{Name: "terraform version", Row: &row1001, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row986, Arity: 2, Destroys: acts987},
+	{Name: "terragrunt", Row: &row998, Arity: 2, Destroys: acts999},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
 	{Name: "test", Inspector: "test", Is: 0x880000000000, Risk: 1},
-	{Name: "testdisk", Destroys: acts82},
-	{Name: "texlua", Language: &language364},
-	{Name: "textql", Row: &row97},
-	{Name: "tflint", Row: &row993, Is: 0x2000000010, Risk: 2, Worse: worse159},
+	{Name: "testdisk", Destroys: acts84},
+	{Name: "texlua", Language: &language366},
+	{Name: "textql", Row: &row99},
+	{Name: "tflint", Row: &row1005, Is: 0x2000000010, Risk: 2, Worse: worse161},
 	{Name: "tftp", Row: &row39, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper995, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1007, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper997, Is: 0x1002000000000000},
+	{Name: "timeout", Wrapper: &wrapper1009, Is: 0x1002000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
@@ -8680,17 +8736,17 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row999, Risk: 1},
-	{Name: "tomlq", Row: &row1001, Risk: 5},
+	{Name: "tokei", Row: &row1011, Risk: 1},
+	{Name: "tomlq", Row: &row1013, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1003},
+	{Name: "toolbox run", Wrapper: &wrapper1015},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row1005, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row752, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse753},
-	{Name: "toybox", Wrapper: &wrapper118},
+	{Name: "touch", Row: &row1017, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row758, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse759},
+	{Name: "toybox", Wrapper: &wrapper120},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
 	{Name: "tracepath", Inspector: "lookup", Risk: 4},
@@ -8698,110 +8754,110 @@ var commands = [...]Command{
 	{Name: "trae", Is: 0x100000000},
 	{Name: "trae-cli", Is: 0x100000000},
 	{Name: "trap", Handler: "trap", Is: 0x104000, Risk: 1},
-	{Name: "trash", Row: &row273, Is: 0x100000, Destroys: acts271, Wipes: "removed"},
-	{Name: "trash-empty", Destroys: acts271},
-	{Name: "trash-put", Row: &row273, Destroys: acts271, Wipes: "removed"},
-	{Name: "trdsql", Row: &row97},
-	{Name: "tree", Row: &row1007, Risk: 1, Wipes: "listed"},
+	{Name: "trash", Row: &row275, Is: 0x100000, Destroys: acts273, Wipes: "removed"},
+	{Name: "trash-empty", Destroys: acts273},
+	{Name: "trash-put", Row: &row275, Destroys: acts273, Wipes: "removed"},
+	{Name: "trdsql", Row: &row99},
+	{Name: "tree", Row: &row1019, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
-	{Name: "trino", Row: &row97, Is: 0x4000000},
-	{Name: "troff", Row: &row138},
+	{Name: "trino", Row: &row99, Is: 0x4000000},
+	{Name: "troff", Row: &row140},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1009, Is: 0x100020, Risk: 6, Destroys: acts271, Wipes: "files"},
+	{Name: "truncate", Row: &row1021, Is: 0x100020, Risk: 6, Destroys: acts273, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1011},
-	{Name: "tsc", Row: &row1013, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1023},
+	{Name: "tsc", Row: &row1025, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
-	{Name: "tshark", Row: &row97},
-	{Name: "tskill", Destroys: acts370},
-	{Name: "tslint", Risk: 2, Worse: worse100},
+	{Name: "tshark", Row: &row99},
+	{Name: "tskill", Destroys: acts372},
+	{Name: "tslint", Risk: 2, Worse: worse102},
 	{Name: "tsocks", Wrapper: &wrapper10},
-	{Name: "tsort", Row: &row138, Risk: 1},
+	{Name: "tsort", Row: &row140, Risk: 1},
 	{Name: "tsp", Wrapper: &wrapper10},
-	{Name: "tsql", Row: &row97},
+	{Name: "tsql", Row: &row99},
 	{Name: "tsup", Row: &row49, Is: 0x2000080018},
 	{Name: "tsx", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
 	{Name: "tty", Is: 0x40, Risk: 1},
 	{Name: "ttyd", Wrapper: &wrapper10},
-	{Name: "tune2fs", Destroys: acts82},
-	{Name: "tup", Row: &row114, Is: 0x2000000000},
-	{Name: "turbo", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts733},
+	{Name: "tune2fs", Destroys: acts84},
+	{Name: "tup", Row: &row116, Is: 0x2000000000},
+	{Name: "turbo", Row: &row83, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts737},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts14},
-	{Name: "twine", Row: &row124, Destroys: acts372},
+	{Name: "twine", Row: &row126, Destroys: acts374},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1015, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1016},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1016},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1016},
+	{Name: "typedoc", Row: &row1027, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1028},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1028},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1028},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
-	{Name: "typos", Row: &row207, Risk: 2, Worse: worse84},
+	{Name: "typos", Row: &row209, Risk: 2, Worse: worse86},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000, Destroys: acts344},
+	{Name: "ufw", Is: 0x100000, Destroys: acts346},
 	{Name: "ug", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
-	{Name: "ul", Row: &row138},
+	{Name: "ul", Row: &row140},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper579},
+	{Name: "ultra", Wrapper: &wrapper581},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper1018},
-	{Name: "uncompress", Row: &row218},
-	{Name: "unexpand", Row: &row358, Risk: 1},
-	{Name: "uniq", Row: &row1020, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1022, Is: 0x2000000018, Risk: 2},
-	{Name: "unix2dos", Row: &row326, Risk: 3},
-	{Name: "unix2mac", Row: &row326},
-	{Name: "unlink", Row: &row273, Is: 0x100020, Risk: 6, Destroys: acts271, Wipes: "files"},
-	{Name: "unlz4", Row: &row685},
-	{Name: "unlzma", Row: &row687},
-	{Name: "unpigz", Row: &row571},
+	{Name: "unbuffer", Wrapper: &wrapper1030},
+	{Name: "uncompress", Row: &row220},
+	{Name: "unexpand", Row: &row360, Risk: 1},
+	{Name: "uniq", Row: &row1032, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1034, Is: 0x2000000018, Risk: 2},
+	{Name: "unix2dos", Row: &row328, Risk: 3},
+	{Name: "unix2mac", Row: &row328},
+	{Name: "unlink", Row: &row275, Is: 0x100020, Risk: 6, Destroys: acts273, Wipes: "files"},
+	{Name: "unlz4", Row: &row689},
+	{Name: "unlzma", Row: &row691},
+	{Name: "unpigz", Row: &row573},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1024},
+	{Name: "unshare", Wrapper: &wrapper1036},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row687, Risk: 3},
-	{Name: "unzip", Row: &row1026, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1027},
-	{Name: "unzstd", Row: &row1029, Risk: 3},
+	{Name: "unxz", Row: &row691, Risk: 3},
+	{Name: "unzip", Row: &row1038, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1039},
+	{Name: "unzstd", Row: &row1041, Risk: 3},
 	{Name: "up", Destroys: acts37},
-	{Name: "upcloud", Destroys: acts189},
-	{Name: "upctl", Destroys: acts189},
+	{Name: "upcloud", Destroys: acts191},
+	{Name: "upctl", Destroys: acts191},
 	{Name: "uptime", Risk: 1},
 	{Name: "urxvt", Is: 0x4},
 	{Name: "urxvtc", Is: 0x4},
 	{Name: "useradd", Is: 0x100000, Risk: 7},
-	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts172},
-	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts172},
-	{Name: "users", Row: &row138, Risk: 1},
-	{Name: "usql", Row: &row668, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts174},
+	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts174},
+	{Name: "users", Row: &row140, Risk: 1},
+	{Name: "usql", Row: &row672, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts7},
-	{Name: "uudecode", Row: &row138},
-	{Name: "uuencode", Row: &row138},
-	{Name: "uv", Row: &row220, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1030},
+	{Name: "uudecode", Row: &row140},
+	{Name: "uuencode", Row: &row140},
+	{Name: "uv", Row: &row222, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1042},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1032, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1034, Risk: 4},
+	{Name: "uv build", Row: &row1044, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1046, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1036, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1036, Risk: 1},
-	{Name: "uv pip list", Row: &row1036, Risk: 1},
-	{Name: "uv pip show", Row: &row1036, Risk: 1},
-	{Name: "uv pip tree", Row: &row1036, Risk: 1},
+	{Name: "uv pip check", Row: &row1048, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1048, Risk: 1},
+	{Name: "uv pip list", Row: &row1048, Risk: 1},
+	{Name: "uv pip show", Row: &row1048, Risk: 1},
+	{Name: "uv pip tree", Row: &row1048, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1038, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1050, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2},
 	{Name: "uv run flake8", Risk: 2},
@@ -8816,180 +8872,180 @@ var commands = [...]Command{
 	{Name: "uv run unittest", Risk: 2},
 	{Name: "uv sync", Is: 0x2000100000, Risk: 4},
 	{Name: "uv tool", Arity: 3, Is: 0x2000300000, Risk: 5},
-	{Name: "uv tool run", Wrapper: &wrapper130},
+	{Name: "uv tool run", Wrapper: &wrapper132},
 	{Name: "uv tree", Risk: 4},
 	{Name: "uv venv", Risk: 4},
 	{Name: "uvicorn", Is: 0x80000},
-	{Name: "uvx", Wrapper: &wrapper130, Arity: 2, Is: 0xc0000000},
+	{Name: "uvx", Wrapper: &wrapper132, Arity: 2, Is: 0xc0000000},
 	{Name: "uxterm", Is: 0x4},
 	{Name: "v", Language: &language6},
 	{Name: "v run", Is: 0x100000},
 	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
-	{Name: "vale", Row: &row207, Risk: 2, Worse: worse84},
-	{Name: "valgrind", Wrapper: &wrapper1040},
+	{Name: "vale", Row: &row209, Risk: 2, Worse: worse86},
+	{Name: "valgrind", Wrapper: &wrapper1052},
 	{Name: "vared", Inspector: "state"},
-	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts85},
+	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts87},
 	{Name: "vbc", Is: 0x200},
 	{Name: "vboxmanage", Destroys: acts7},
-	{Name: "vcpkg", Row: &row132, Is: 0x100000, Destroys: acts148},
-	{Name: "vdir", Row: &row287, Risk: 1},
+	{Name: "vcpkg", Row: &row134, Is: 0x100000, Destroys: acts150},
+	{Name: "vdir", Row: &row289, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row1042, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts750, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1054, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts756, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
-	{Name: "vercel inspect", Row: &row1043, Risk: 4},
-	{Name: "vercel list", Row: &row1043, Risk: 4},
-	{Name: "vercel logs", Row: &row1043, Risk: 4},
-	{Name: "vercel ls", Row: &row1043, Risk: 4},
-	{Name: "vgreduce", Destroys: acts82},
-	{Name: "vgremove", Is: 0x4000000000, Destroys: acts82},
-	{Name: "vi", Row: &row206},
+	{Name: "vercel inspect", Row: &row1055, Risk: 4},
+	{Name: "vercel list", Row: &row1055, Risk: 4},
+	{Name: "vercel logs", Row: &row1055, Risk: 4},
+	{Name: "vercel ls", Row: &row1055, Risk: 4},
+	{Name: "vgreduce", Destroys: acts84},
+	{Name: "vgremove", Is: 0x4000000000, Destroys: acts84},
+	{Name: "vi", Row: &row208},
 	{Name: "vibe", Is: 0x100000000},
 	{Name: "vibe-kanban", Is: 0x100000000},
-	{Name: "view", Row: &row206},
-	{Name: "vim", Row: &row206},
-	{Name: "vimdiff", Row: &row206},
-	{Name: "vipw", Destroys: acts172},
+	{Name: "view", Row: &row208},
+	{Name: "vim", Row: &row208},
+	{Name: "vimdiff", Row: &row208},
+	{Name: "vipw", Destroys: acts174},
 	{Name: "virsh", Destroys: acts7},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row49, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row880, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row1045, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1057, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
 	{Name: "volta install", Is: 0x100000},
 	{Name: "volta run", Wrapper: &wrapper46},
-	{Name: "vsce", Destroys: acts148},
+	{Name: "vsce", Destroys: acts150},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1013, Is: 0x2000080218, Risk: 2},
-	{Name: "vultr", Destroys: acts189},
-	{Name: "vultr-cli", Destroys: acts189},
-	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse84},
+	{Name: "vue-tsc", Row: &row1025, Is: 0x2000080218, Risk: 2},
+	{Name: "vultr", Destroys: acts191},
+	{Name: "vultr-cli", Destroys: acts191},
+	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse86},
 	{Name: "w", Risk: 1},
 	{Name: "w3m", Risk: 4},
 	{Name: "wacli", Destroys: acts14},
-	{Name: "waf", Row: &row114, Is: 0x2000000018},
+	{Name: "waf", Row: &row116, Is: 0x2000000018},
 	{Name: "wait", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "warp"},
 	{Name: "warp agent", Is: 0x100000000},
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1047, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1049},
+	{Name: "watch", Wrapper: &wrapper1059, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1061},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
-	{Name: "waypoint", Row: &row26, Destroys: acts101},
-	{Name: "wc", Row: &row1051, Arity: 1, Is: 0x1c0, Risk: 1},
-	{Name: "web-ext", Destroys: acts148},
-	{Name: "webpack", Row: &row49, Is: 0x2000080018, Risk: 2},
+	{Name: "waypoint", Row: &row26, Destroys: acts103},
+	{Name: "wc", Row: &row1063, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "web-ext", Destroys: acts150},
+	{Name: "webpack", Row: &row880, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row54, Is: 0x10008000000000},
-	{Name: "werf", Destroys: acts582},
+	{Name: "werf", Destroys: acts584},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper579},
+	{Name: "west forall", Wrapper: &wrapper581},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
-	{Name: "wg-quick", Destroys: acts344},
-	{Name: "wget", Row: &row1053, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1054, Keeps: &keeps1055},
+	{Name: "wg-quick", Destroys: acts346},
+	{Name: "wget", Row: &row1065, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1066, Keeps: &keeps1067},
 	{Name: "wget2", Is: 0x10008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
 	{Name: "when-changed", Is: 0x4},
 	{Name: "whereis", Risk: 1},
 	{Name: "which", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "who", Row: &row138, Risk: 1},
+	{Name: "who", Row: &row140, Risk: 1},
 	{Name: "whoami", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "whois", Row: &row39, Inspector: "lookup", Risk: 4},
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row1057, Is: 0x100000, Risk: 6, Destroys: acts271},
-	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts82},
+	{Name: "wipe", Row: &row1069, Is: 0x100000, Risk: 6, Destroys: acts273},
+	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts84},
 	{Name: "wireit", Is: 0x2000000000},
-	{Name: "wireshark", Row: &row97},
+	{Name: "wireshark", Row: &row99},
 	{Name: "wish", Language: &language6},
 	{Name: "wmic", Row: &row54},
 	{Name: "wolframscript", Language: &language6},
 	{Name: "woodpecker-cli", Arity: 2, Is: 0x2000000000},
 	{Name: "wormhole", Is: 0x8000000000, Recursive: []string{"*"}},
-	{Name: "wp", Row: &row41, Destroys: acts288},
+	{Name: "wp", Row: &row41, Destroys: acts290},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1058},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1070},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
 	{Name: "wscat", Row: &row39, Is: 0x10008000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper1060, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper579},
+	{Name: "wsl", Wrapper: &wrapper1072, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper581},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper608},
+	{Name: "x86_64", Wrapper: &wrapper610},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts739},
+	{Name: "xbps-remove", Destroys: acts745},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1062, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1063},
+	{Name: "xcodebuild", Row: &row1074, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1075},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
 	{Name: "xfce4-terminal", Is: 0x4},
-	{Name: "xfs_growfs", Destroys: acts82},
-	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts602},
-	{Name: "xhs", Is: 0x10008020000000, Destroys: acts602},
+	{Name: "xfs_growfs", Destroys: acts84},
+	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts604},
+	{Name: "xhs", Is: 0x10008020000000, Destroys: acts604},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts370},
-	{Name: "xmllint", Row: &row1065, Risk: 1, Worse: worse1066},
-	{Name: "xo", Risk: 2, Worse: worse100},
-	{Name: "xonsh", Language: &language104, Is: 0x100000},
-	{Name: "xq", Row: &row1001, Risk: 5},
+	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts372},
+	{Name: "xmllint", Row: &row1077, Risk: 1, Worse: worse1078},
+	{Name: "xo", Risk: 2, Worse: worse102},
+	{Name: "xonsh", Language: &language106, Is: 0x100000},
+	{Name: "xq", Row: &row1013, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper270},
-	{Name: "xxd", Row: &row1068, Risk: 1},
-	{Name: "xz", Row: &row687, Risk: 3},
-	{Name: "xzcat", Row: &row136, Risk: 1},
-	{Name: "xzdiff", Row: &row138},
-	{Name: "xzgrep", Row: &row140, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "xzless", Row: &row138},
-	{Name: "xzmore", Row: &row138},
+	{Name: "xvfb-run", Wrapper: &wrapper272},
+	{Name: "xxd", Row: &row1080, Risk: 1},
+	{Name: "xz", Row: &row691, Risk: 3},
+	{Name: "xzcat", Row: &row138, Risk: 1},
+	{Name: "xzdiff", Row: &row140},
+	{Name: "xzgrep", Row: &row142, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "xzless", Row: &row140},
+	{Name: "xzmore", Row: &row140},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1070, Is: 0x80000, Risk: 2, Worse: worse84},
+	{Name: "yamllint", Row: &row1082, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "yapf", Row: &row56, Risk: 3},
-	{Name: "yarn", Row: &row821, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts123},
+	{Name: "yarn", Row: &row827, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts125},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
-	{Name: "yarn config", Row: &row124, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row763, Risk: 1},
-	{Name: "yarn config list", Row: &row763, Risk: 1},
-	{Name: "yarn config set", Row: &row764},
-	{Name: "yarn config unset", Row: &row764},
+	{Name: "yarn config", Row: &row126, Is: 0x110000, Parent: true},
+	{Name: "yarn config get", Row: &row769, Risk: 1},
+	{Name: "yarn config list", Row: &row769, Risk: 1},
+	{Name: "yarn config set", Row: &row770},
+	{Name: "yarn config unset", Row: &row770},
 	{Name: "yarn coverage", Risk: 2},
-	{Name: "yarn create", Row: &row124, Is: 0x200000},
+	{Name: "yarn create", Row: &row126, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
-	{Name: "yarn dlx", Wrapper: &wrapper130, Arity: 3, Is: 0x300000},
+	{Name: "yarn dlx", Wrapper: &wrapper132, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper823, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper829, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
-	{Name: "yarn global", Row: &row124, Is: 0x200000},
-	{Name: "yarn info", Row: &row825, Risk: 4},
-	{Name: "yarn install", Row: &row825, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row825, Risk: 1},
+	{Name: "yarn global", Row: &row126, Is: 0x200000},
+	{Name: "yarn info", Row: &row831, Risk: 4},
+	{Name: "yarn install", Row: &row831, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row831, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row825, Risk: 1},
-	{Name: "yarn login", Row: &row124},
-	{Name: "yarn npm", Row: &row124, Risk: 6},
-	{Name: "yarn plugin", Row: &row124, Is: 0x100000},
-	{Name: "yarn publish", Row: &row124, Risk: 6},
+	{Name: "yarn list", Row: &row831, Risk: 1},
+	{Name: "yarn login", Row: &row126},
+	{Name: "yarn npm", Row: &row126, Risk: 6},
+	{Name: "yarn plugin", Row: &row126, Is: 0x100000},
+	{Name: "yarn publish", Row: &row126, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row825, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse125},
+	{Name: "yarn run", Row: &row831, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row825, Risk: 2},
+	{Name: "yarn test", Row: &row831, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -8997,55 +9053,55 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row825, Risk: 1},
-	{Name: "yarn why", Row: &row825, Risk: 1},
+	{Name: "yarn versions", Row: &row831, Risk: 1},
+	{Name: "yarn why", Row: &row831, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper579},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper581},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row730, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts784},
-	{Name: "yc", Destroys: acts189},
+	{Name: "yasm", Row: &row734, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts790},
+	{Name: "yc", Destroys: acts191},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row1072, Risk: 4},
-	{Name: "yq", Row: &row1074, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1075},
-	{Name: "yt-dlp", Row: &row1072, Risk: 4},
+	{Name: "youtube-dl", Row: &row1084, Risk: 4},
+	{Name: "yq", Row: &row1086, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1087},
+	{Name: "yt-dlp", Row: &row1084, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
 	{Name: "zbackup", Destroys: acts52},
-	{Name: "zcat", Row: &row136, Risk: 1},
-	{Name: "zcmp", Row: &row138},
-	{Name: "zdiff", Row: &row138},
+	{Name: "zcat", Row: &row138, Risk: 1},
+	{Name: "zcmp", Row: &row140},
+	{Name: "zdiff", Row: &row140},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts836},
+	{Name: "zenstack", Destroys: acts844},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zfs", Destroys: acts82},
-	{Name: "zgrep", Row: &row140, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1077, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zfs", Destroys: acts84},
+	{Name: "zgrep", Row: &row142, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "zig", Row: &row1089, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1079, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zkCli.sh", Destroys: acts230},
+	{Name: "zip", Row: &row1091, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zkCli.sh", Destroys: acts232},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row665, Risk: 1},
+	{Name: "zless", Row: &row669, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row665},
-	{Name: "zpool", Is: 0x4000000000, Destroys: acts82},
+	{Name: "zmore", Row: &row669},
+	{Name: "zpool", Is: 0x4000000000, Destroys: acts84},
 	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1029, Risk: 3},
-	{Name: "zstdcat", Row: &row138},
+	{Name: "zstd", Row: &row1041, Risk: 3},
+	{Name: "zstdcat", Row: &row140},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zstdless", Row: &row138},
-	{Name: "zstdmt", Row: &row1029},
+	{Name: "zstdless", Row: &row140},
+	{Name: "zstdmt", Row: &row1041},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},

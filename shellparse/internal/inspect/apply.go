@@ -14,6 +14,7 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 		if !c.Is(programs.PackageManager) && leadsOut(a, c, h.Value) { // that hands it to a script of the project
 			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
 		}
+		mayWrite(a, c, h.Name, h.Value)
 		return
 	}
 	if h.Has && applyFile(a, h, c) {
@@ -37,9 +38,10 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 		upload(a, h, c)
 	case 'D':
 		name, _, _ := strings.Cut(h.Value.Text, "=")
-		if !h.Value.Known || !harmlessProperty(name) || leadsOut(a, c, h.Value) {
+		if !h.Value.Known || !harmlessProperty(h.Value.Text) || leadsOut(a, c, h.Value) {
 			c.EffectOf("option "+h.Name+name, h)
 		}
+		mayWrite(a, c, name, h.Value)
 	case 'k':
 		gitSetting(a, h.Value, c)
 	default:
@@ -75,15 +77,19 @@ func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 // applyFile notes what an option does with the file or the text that its value is, and is false for other options.
 func applyFile(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 	switch h.Opt.Does {
-	case 'w', 't':
+	case 'w', 't', 'e':
+		if h.Opt.Does == 'e' && !(h.Value.Known && generated(a, c, h.Value.Text)) {
+			c.EffectOf("empties "+h.Value.Text, h)
+		}
 		if h.Opt.Does == 'w' && h.Value.Known && strings.HasPrefix(h.Value.Text, "|") {
 			c.EffectOf("option "+h.Name, h)
 		}
 		a.Writes(c, h.Value)
 	case 'W':
-		if i := strings.IndexAny(h.Value.Text, ":="); !h.Value.Known || i >= 0 {
-			file, _, _ := strings.Cut(h.Value.Text[i+1:], ",")
-			a.Writes(c, word.Word{Text: file, Known: h.Value.Known})
+		for part := range strings.SplitSeq(h.Value.Text, ",") {
+			if i := strings.IndexAny(part, ":="); !h.Value.Known || i >= 0 {
+				a.Writes(c, word.Word{Text: part[i+1:], Known: h.Value.Known})
+			}
 		}
 	case 'r':
 		a.Reads(c, h.Value)

@@ -24,6 +24,7 @@ func Inspect(a *walk.Walker, c *walk.Call) {
 	c.Began = c.Sc.Dirs
 	if row != nil {
 		inspectRow(a, row, n, s, c)
+		mayWriteBehind(a, c, row)
 	}
 	inspector := c.Facts().Inspector
 	if inspector != "" {

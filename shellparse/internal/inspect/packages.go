@@ -40,15 +40,18 @@ func inspectPackages(c *walk.Call) {
 // loadingProperties begin, or are part of, the properties by which a Java build loads code or starts programs.
 var loadingProperties = strings.Fields("exec maven.ext javaagent argline jvm org.gradle. java. surefire. failsafe. maven.multimodule maven.repo " +
 	"maven.home altdeployment altrelease plugin javac gradle.user init script user.home maven.compiler " +
-	"debugforked sbt.")
+	"debugforked sbt. proxyhost proxyport httpproxy javax.net.ssl ssl.insecure ssl.allowall showpasswords")
 
-// harmlessProperty says that a property of a Java build selects or shows, and loads nothing.
-func harmlessProperty(name string) bool {
-	name = strings.ToLower(name)
+// publishes are the last parts of properties by which a Java build sends what it makes to a registry or a cluster.
+var publishes = word.Set("push publish deploy upload")
+
+// harmlessProperty says that a property of a Java build, NAME=VALUE, selects or shows, and loads or sends nothing.
+func harmlessProperty(property string) bool {
+	name, value, _ := strings.Cut(strings.ToLower(property), "=")
 	for _, p := range loadingProperties {
 		if strings.HasPrefix(name, p) || len(p) > 3 && strings.Contains(name, p) {
 			return false
 		}
 	}
-	return true
+	return !publishes[name[strings.LastIndexByte(name, '.')+1:]] || value == "false"
 }

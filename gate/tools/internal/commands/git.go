@@ -68,16 +68,17 @@ func PrintsRevision(source string) bool {
 	return false
 }
 
-// MayDiscard returns the index of the one word behind git checkout that is no option, which can be a branch or files whose
-// changes are lost; 0 for other commands.
+// MayDiscard returns the index of the one word behind a command like git checkout that is no option, which can be a branch
+// or files whose changes are lost; 0 for other commands.
 func MayDiscard(c *shellparse.Command) (at int) {
-	if len(c.Argv) < 3 || c.Argv[0].Value != "git" || c.Argv[1].Value != "checkout" {
+	if len(c.Argv) < 3 {
 		return 0
 	}
-	options := (*programs.Options)(nil)
-	if row := programs.Find("git", "checkout").Row; row != nil {
-		options = row.Options
+	about := programs.Find(c.Argv[0].Value, c.Argv[1].Value)
+	if !about.Has(programs.MayDiscard) || about.Row == nil {
+		return 0
 	}
+	options := about.Row.Options
 	for i := 2; i < len(c.Argv); i++ {
 		w := &c.Argv[i]
 		switch {
