@@ -251,6 +251,9 @@ func (t *Tables) EnvLeads(name string, v script.Word) string {
 	return "env " + name
 }
 
+// EnvHarmless reports whether the table calls a variable harmless.
+func (t *Tables) EnvHarmless(name string) bool { return t.env[name] != nil && t.env[name].Harmless }
+
 // holdsData are the words before _DIR in names of folders that hold no code.
 var holdsData = map[string]bool{
 	"ARTIFACT": true, "ARTIFACTS": true, "BACKUP": true, "CACHE": true, "COVERAGE": true, "DATA": true, "DOWNLOAD": true,

@@ -3,6 +3,7 @@ package inspect
 import (
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 	"callgate/shellparse/programs"
@@ -63,7 +64,7 @@ func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 		method := strings.ToUpper(v.Text)
 		return !v.Known || method != "GET" && method != "HEAD"
 	case 'o':
-		fetched := h.Opt != word.Unlisted && strings.Contains(v.Text, "://")
+		fetched := h.Opt != word.Unlisted && fromElsewhere(v.Text)
 		return h.Has && (!v.Known || v.Text == "-" || fetched || leadsOut(a, c, v))
 	case 'v':
 		name, value, _ := strings.Cut(v.Text, "=")
@@ -72,6 +73,14 @@ func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 		return !v.Known || v.Text != ".git" && v.Text != "."
 	}
 	return false
+}
+
+// repository is how git and Docker spell a repository on another machine without a scheme.
+var repository = lazyregexp.New(`^(?:[\w.-]+@[\w.-]+:|[\w-]+(?:\.[\w-]+)+:[^/].*(?:/|\.git)|github\.com/)`)
+
+// fromElsewhere says that a file is fetched from another machine.
+func fromElsewhere(text string) bool {
+	return strings.Contains(text, "://") || repository.MatchString(text)
 }
 
 // applyFile notes what an option does with the file or the text that its value is, and is false for other options.

@@ -1,39 +1,87 @@
 package inspect
 
 import (
+	"path"
 	"slices"
 	"strings"
 
 	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
 )
 
-// inspectCompiler notes options that come from a file, and agents that are loaded.
+// inspectCompiler notes options that come from a file, agents that are loaded, and what is handed to the programs that a
+// compiler starts.
 func inspectCompiler(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
-	for _, w := range c.Argv[1:] {
-		if passed, ok := strings.CutPrefix(w.Text, "-Wl,"); ok && (linkerLoads.MatchString(passed) || leadsOut(a, c, word.Lit(passed))) {
-			c.EffectAt("option "+w.Text, w)
+	var preprocessor, linker []word.Word
+	for i, w := range c.Argv[1:] {
+		if attachedFile(a, c, w) {
+			continue
+		}
+		if i > 0 && (c.Argv[i].Text == "-Xpreprocessor" || c.Argv[i].Text == "-Xlinker") {
+			if c.Argv[i].Text == "-Xlinker" {
+				linker = append(linker, w)
+			} else {
+				preprocessor = append(preprocessor, w)
+			}
+			continue
+		}
+		if passed, ok := strings.CutPrefix(w.Text, "-Wl,"); ok {
+			linker = append(linker, parts(passed)...)
+		} else if passed, ok := strings.CutPrefix(w.Text, "-Wp,"); ok {
+			preprocessor = append(preprocessor, parts(passed)...)
 		}
 		if word.HasPrefix(w.Text, "@", "-javaagent", "-agentpath", "-agentlib", "-Xbootclasspath", "-XX:On", "-XX:Flags",
 			"-XX:VMOptionsFile", "-Xplugin", "-J", "-Xrunjdwp", "--patch-module") {
 			c.EffectAt("option "+w.Text, w)
 		}
 	}
+	linked := word.Texts(linker)
+	if linkerLoads.MatchString(linked) || slices.ContainsFunc(linker, func(w word.Word) bool { return leadsOut(a, c, w) }) {
+		c.Effect("options for the linker " + linked)
+	}
+	for _, h := range append(linkerOptions.Scan(linker, programs.Long).Hits, preprocessorOptions.Scan(preprocessor, programs.Long).Hits...) {
+		apply(a, h, c)
+	}
+}
+
+// parts are the words of an option that takes several, parted by commas.
+func parts(list string) (words []word.Word) {
+	for text := range strings.SplitSeq(list, ",") {
+		words = append(words, word.Lit(text))
+	}
+	return words
+}
+
+// What the programs that a compiler starts do with words that it hands to them.
+var (
+	linkerOptions       = word.MustOptions("-Map,-dependency-file,-out-implib,-time-trace=w -T,-version-script,-dynamic-list,-just-symbols=r")
+	preprocessorOptions = word.MustOptions("-include,-imacros=r -MD,-MMD,-MF,-o=w -MT= -MQ= -D= -U= -I= -idirafter= -iquote= -isystem=")
+)
+
+// attachedFiles are options of compilers whose value may follow without a sign, with what they do with it.
+var attachedFiles = map[string]byte{"-MF": 'w', "-MJ": 'w', "-include": 'r', "-imacros": 'r'}
+
+// attachedFile notes the file of such an option, and says that the word is one.
+func attachedFile(a *walk.Walker, c *walk.Call, w word.Word) bool {
+	for option, does := range attachedFiles {
+		name, ok := strings.CutPrefix(w.Text, option)
+		if !ok || name == "" || strings.HasPrefix(name, "-") || name[0] == '=' {
+			continue
+		}
+		if file := (word.Word{Text: name, Known: w.Known}); does == 'w' {
+			a.Writes(c, file)
+		} else {
+			a.Reads(c, file)
+		}
+		return true
+	}
+	return false
 }
 
 // linkerLoads are words for the linker with which it loads code, reads more words from a file, or writes another file.
-var linkerLoads = lazyregexp.New(`(?:^|,)(?:@|-{1,2}(?:plugin|load-pass-plugin|lto_library|output)|-o)`)
-
-// inspectMaven notes goals that start programs.
-func inspectMaven(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
-	for _, w := range s.Operands {
-		if strings.Contains(w.Text, "exec") && strings.Contains(w.Text, ":") || strings.Contains(w.Text, "antrun") ||
-			word.HasPrefix(w.Text, "deploy", "release") || strings.HasSuffix(w.Text, ":get") {
-			c.EffectAt("goal "+w.Text, w)
-		}
-	}
-}
+var linkerLoads = lazyregexp.New(`(?:^| )(?:@|-{1,2}(?:plugin|load-pass-plugin|lto_library|output)|-o)`)
 
 // makeManner are options of make that say how it works, and not on what.
 var makeManner = lazyregexp.New(`^(?:-j[0-9]*|-[ksBwO]|--(?:jobs|output-sync)(?:=.*)?|--(?:keep-going|silent|quiet|always-make|no-print-directory|trace))$`)
@@ -72,8 +120,20 @@ func runMake(a *walk.Walker, c *walk.Call) bool {
 	return false
 }
 
+// Targets that remove what was built, and variables that name folders and files, by custom.
+var (
+	cleaning = lazyregexp.New(`(?i)clean|clobber|purge|mrproper|wipe|\bnuke`)
+	places   = lazyregexp.New(`(?i)(?:dirs?|dist|out|output|dest|prefix|root|folder|path|files?|objs?|artifacts?|clean)$`)
+)
+
+// chooses says that a variable may choose which folder a target removes, and that this is none that builds fill.
+func chooses(a *walk.Walker, c *walk.Call, name, value string) bool {
+	return (places.MatchString(name) || strings.ContainsAny(value, "/*?") || value == ".") && !generated(a, c, value)
+}
+
 // inspectMake notes variables that are set on the command line.
 func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	cleans := slices.ContainsFunc(s.Operands, func(w word.Word) bool { return !strings.Contains(w.Text, "=") && cleaning.MatchString(w.Text) })
 	for _, w := range s.Operands {
 		text := w.Text
 		if !w.Known {
@@ -81,6 +141,8 @@ func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		}
 		name, val, ok := strings.Cut(text, "=")
 		switch {
+		case ok && cleans && chooses(a, c, name, val):
+			c.EffectAt("variable "+w.Text, w)
 		case ok && (strings.ContainsAny(name, "!:?+$") || strings.ContainsAny(val, "$`;|&<>\n")), ok && leadsOut(a, c, word.Lit(val)):
 			c.EffectAt("variable "+w.Text, w)
 		case ok:
@@ -188,5 +250,49 @@ func inspectGo(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 				break
 			}
 		}
+	}
+}
+
+// inspectGolangci notes revisions that git would read as options.
+func inspectGolangci(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for _, h := range s.Hits {
+		if h.Has && h.Opt.Last == "--new-from-rev" && (!h.Value.Known || strings.HasPrefix(h.Value.Text, "-")) {
+			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
+		}
+	}
+}
+
+// plainFlag is an option of a compiler that warns, optimizes, debugs or defines, and loads and runs nothing.
+var plainFlag = lazyregexp.New(`^(?:-O[0-3sgz]?|-g[0-9a-z]*|-W[a-zA-Z][a-zA-Z0-9=+-]*|-std=[a-z0-9+]+|-[DU][A-Za-z_]\w*(?:=[\w.]*)?|-m[a-z0-9=.-]+|` +
+	`-pthread|-pedantic|-f(?:PIC|PIE|no-[a-z-]+|sanitize[a-z=,-]*|stack-[a-z-]+|omit-frame-pointer|lto|exceptions|visibility=hidden))$`)
+
+// inspectMeson notes options by which the compilers and linkers of the build load code.
+func inspectMeson(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for _, h := range s.Hits {
+		name, value, _ := strings.Cut(h.Value.Text, "=")
+		if h.Opt.Last != "-D" || !strings.HasSuffix(name, "_args") {
+			continue
+		}
+		flags := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" ,'[]\"", r) })
+		if !h.Value.Known || slices.ContainsFunc(flags, func(flag string) bool { return !plainFlag.MatchString(flag) }) {
+			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
+		}
+	}
+}
+
+// inspectCompiled notes the folder beside the sources of Python in which their compiled form is written. Without an
+// operand compileall writes it for all that is installed.
+func inspectCompiled(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for _, w := range s.Operands {
+		switch {
+		case !w.Known:
+		case c.Name == "py_compile" || strings.HasSuffix(w.Text, ".py"):
+			a.Writes(c, word.Lit(path.Join(path.Dir(w.Text), "__pycache__")))
+		default:
+			a.Writes(c, word.Lit(path.Join(w.Text, "__pycache__")))
+		}
+	}
+	if len(s.Operands) == 0 && c.Name == "compileall" {
+		c.Effect("compiles what is installed")
 	}
 }

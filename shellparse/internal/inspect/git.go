@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 )
@@ -192,11 +193,16 @@ func inspectGitRef(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 
 func inspectGitConfig(a *walk.Walker, c *walk.Call, _ *word.Scanned) { gitConfig(a, c, c.Argv[2:]) }
 
+// magic is what git takes for rules before a path.
+var magic = lazyregexp.New(`^:(?:/|\((?:top|glob|icase|,)*\))`)
+
 // inspectGitAdd notes what becomes part of the repository, and goes wherever that goes.
 func inspectGitAdd(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
-		if p := strings.TrimPrefix(w.Text, ":/"); w.Known {
-			if path.Clean(p) != "." { // what git ignores stays out
+		if p := magic.ReplaceAllString(w.Text, ""); w.Known {
+			if strings.ContainsAny(p, "*?[") { // git expands it, hidden names too
+				c.Reads = a.Words.File(c.Reads, word.Word{Text: p, Globs: []string{p}}, "git", c.Sc)
+			} else if path.Clean(p) != "." { // what git ignores stays out
 				c.Reads = a.Words.File(c.Reads, word.Lit(p), "git", c.Sc)
 			}
 		} else if len(w.Globs) > 0 {

@@ -213,10 +213,16 @@ func inspectCron(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 
 // inspectOpenssl notes subcommands that talk to other machines.
 func inspectOpenssl(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
-	if len(c.Argv) > 1 {
-		switch c.Argv[1].Text {
-		case "s_client", "s_server", "s_time", "ocsp", "engine", "", "ts":
-			c.Operates("network")
+	if len(c.Argv) < 2 {
+		return
+	}
+	switch c.Argv[1].Text {
+	case "s_client", "s_server", "s_time", "ocsp", "engine", "", "ts":
+		c.Operates("network")
+	}
+	for _, w := range c.Argv[2:] {
+		if strings.Contains(w.Text, "://") { // it loads certificates from there
+			c.EffectAt("address "+w.Text, w)
 		}
 	}
 }

@@ -1,0 +1,122 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+)
+
+// goals are parts of Maven's goals that start programs, publish, fetch what their properties name, or show all settings
+// and variables.
+var goals = strings.Fields("antrun :get :copy :unpack help:effective-settings help:system :purge-local-repository")
+
+// inspectMaven notes goals that do more than build.
+func inspectMaven(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for _, w := range s.Operands {
+		switch {
+		case strings.Contains(w.Text, "exec") && strings.Contains(w.Text, ":"), word.HasPrefix(w.Text, "deploy", "release"),
+			slices.ContainsFunc(goals, func(part string) bool {
+				return strings.HasSuffix(w.Text, part) || part[0] != ':' && strings.Contains(w.Text, part)
+			}),
+			strings.HasSuffix(w.Text, ":evaluate") && !evaluatesProject(s):
+			c.EffectAt("goal "+w.Text, w)
+		}
+	}
+}
+
+// evaluatesProject says that the expression of help:evaluate is a fact of the project, and no setting or variable.
+func evaluatesProject(s *word.Scanned) bool {
+	for _, h := range s.Hits {
+		if value, ok := strings.CutPrefix(h.Value.Text, "expression="); ok && h.Value.Known {
+			fact := strings.TrimPrefix(strings.Trim(value, "${}"), "project.")
+			return fact != value && !strings.Contains(fact, "uilder") && !strings.Contains(fact, "uilding") || strings.HasSuffix(value, "version") && !strings.HasPrefix(value, "settings")
+		}
+	}
+	return false
+}
+
+// inspectGradle notes that the task properties shows what Gradle was told, credentials among it, unless one property is
+// asked for.
+func inspectGradle(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for i, w := range s.Operands {
+		if w.Text != "properties" && !strings.HasSuffix(w.Text, ":properties") {
+			continue
+		}
+		at := slices.IndexFunc(c.Argv, func(w word.Word) bool { return word.HasPrefix(w.Text, "--prop") })
+		name := ""
+		if at > 0 {
+			if _, value, ok := strings.Cut(c.Argv[at].Text, "="); ok {
+				name = value
+			} else if at+1 < len(c.Argv) {
+				name = c.Argv[at+1].Text
+			}
+		}
+		if name == "" || word.SecretName(name) {
+			c.EffectAt("shows settings that can hold credentials", s.Operands[i])
+		}
+	}
+}
+
+// publishing are words in names of environments by which tox and nox publish, by custom.
+var publishing = word.Set("publish release deploy upload pypi push twine")
+
+// inspectEnvironments notes environments of tox and sessions of nox that publish, or of which nothing is known.
+func inspectEnvironments(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for _, h := range s.Hits {
+		if h.Has && slices.Contains([]string{"-e", "-s", "-t", "-m", "--tags"}, h.Opt.Last) && publishesIn(h.Value) {
+			c.EffectOf("environment "+h.Value.Text, h)
+		}
+	}
+	for _, e := range c.Sc.Env {
+		if environmentNames[e.Name] && publishesIn(word.Word{Text: e.Value.Value, Known: e.Value.Known}) {
+			c.Effect("environment " + e.Value.Value)
+		}
+	}
+	for name := range environmentNames {
+		for _, value := range a.Shell.Given[name] {
+			if publishesIn(word.Lit(value)) {
+				c.Effect("environment " + value)
+			}
+		}
+	}
+}
+
+// environmentNames are variables that choose environments.
+var environmentNames = word.Set("TOXENV TOX_ENV NOXSESSION")
+
+// publishesIn says that a list of environments may hold one that publishes.
+func publishesIn(list word.Word) bool {
+	texts := list.Globs
+	if list.Known {
+		texts = []string{list.Text}
+	}
+	return len(texts) == 0 || slices.ContainsFunc(texts, func(text string) bool {
+		return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }),
+			func(part string) bool { return publishing[part] })
+	})
+}
+
+// buildProperties are variables that MSBuild reads for properties which select or show, and run nothing.
+var buildProperties = word.Set("configuration platform targetframework targetframeworks runtimeidentifier version versionprefix versionsuffix " +
+	"packageversion assemblyversion fileversion langversion nullable verbosity")
+
+// inspectDotnet notes variables of the call that MSBuild takes for properties: these can run programs, and choose what is
+// written. Their names are words without a sign.
+func inspectDotnet(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	names := []string{}
+	for _, e := range c.Sc.Env {
+		names = append(names, e.Name)
+	}
+	for name := range a.Shell.Exported {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if !strings.Contains(name, "_") && !buildProperties[strings.ToLower(name)] && !a.Words.Tables.EnvHarmless(name) {
+			c.Effect("property " + name)
+		}
+	}
+}
