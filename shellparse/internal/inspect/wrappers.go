@@ -201,7 +201,7 @@ func assignments(a *walk.Walker, c *walk.Call, at int) (int, []script.Assignment
 	for ; at < len(c.Argv); at++ {
 		w := c.Argv[at]
 		text := w.Text
-		if !w.Known {
+		if !w.Known && !(strings.HasPrefix(text, "~") && !strings.ContainsAny(text, "$`\"'\\/*?[{")) { // no user is called ~A=1
 			text = w.Head
 		}
 		name, val, ok := strings.Cut(text, "=")
