@@ -208,7 +208,7 @@ func onlyTargets(runner *programs.Command, args []shellparse.Word) bool {
 			continue
 		}
 		switch {
-		case IsOption(a.Value):
+		case IsOption(a.Value) && !(tasks && strings.ContainsAny(a.Value, " \t")):
 		case !a.Known:
 			return false
 		case tasks && isTask(a.Value):
@@ -220,9 +220,13 @@ func onlyTargets(runner *programs.Command, args []shellparse.Word) bool {
 	return true
 }
 
-// isTask reports whether a task with its arguments builds or tests: test, core/Test/compile, testOnly a.B.
+// isTask reports whether a task with its arguments builds or tests: test, core/Test/compile, testOnly a.B. The arguments
+// of all are tasks themselves.
 func isTask(word string) bool {
 	name, args, _ := strings.Cut(word, " ")
+	if name == "all" && slices.ContainsFunc(strings.Fields(args), func(task string) bool { return !isTask(task) }) {
+		return false
+	}
 	inside := !strings.HasPrefix(name, "/") && !strings.Contains(name, "..")
 	return inside && scriptNames[name[strings.LastIndexAny(name, "/:")+1:]] && !strings.Contains(args, ";")
 }

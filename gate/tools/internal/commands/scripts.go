@@ -11,4 +11,4 @@ var scriptNames = wording.Set(`build test tests check lint all compile typecheck
 	ktlintCheck detekt spotlessCheck checkstyleMain jacocoTestReport`)
 
 // targetValues are options of runners of targets whose value is no target.
-var targetValues = wording.Set("--tests --configuration -x --exclude-task -pl --projects -P -T --threads --max-workers -j --jobs -l --load-average -C --directory -p -f --file")
+var targetValues = wording.Set("--tests --configuration --property -x --exclude-task -pl --projects -P -T --threads --max-workers -j --jobs -l --load-average -C --directory -p -f --file")
