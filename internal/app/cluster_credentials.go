@@ -21,15 +21,22 @@ import (
 
 const documentCredentials = "credentials"
 
-// sharedCredentials are the files of the folder that are shared, by name.
-func sharedCredentials(dataDir string) (map[string]string, error) {
+// sharedCredentials are the files of the folder that are shared, by name. For one that cannot be used here stands what
+// known has: that is no news to the other replicas, and the rest is shared.
+func sharedCredentials(dataDir string, known map[string]string) (map[string]string, error) {
 	entries, err := os.ReadDir(credentials.Dir(dataDir))
 	if err != nil {
 		return nil, err
 	}
-	held := map[string]string{}
+	held, faulty := map[string]string{}, map[string]bool{}
+	for _, fault := range credentials.At(dataDir).Faults() {
+		faulty[string(fault.Name)] = true
+		if token, ok := known[string(fault.Name)]; ok {
+			held[string(fault.Name)] = token
+		}
+	}
 	for _, e := range entries {
-		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || strings.Contains(e.Name(), "~") {
+		if faulty[e.Name()] || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || strings.Contains(e.Name(), "~") {
 			continue
 		}
 		text, err := credentials.ReadPrivate(filepath.Join(credentials.Dir(dataDir), e.Name()))
@@ -95,7 +102,11 @@ func (r *replica) agreeOnCredentials(ctx context.Context, last map[string]string
 				return last, err
 			}
 		}
-		ours, err := sharedCredentials(r.config.DataDir)
+		known := last
+		if known == nil {
+			known = theirs
+		}
+		ours, err := sharedCredentials(r.config.DataDir, known)
 		if err != nil {
 			return last, err
 		}

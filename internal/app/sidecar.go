@@ -341,6 +341,12 @@ func (s *Sidecar) troubles() []string {
 	if why := s.companion.presence.Problem(); why != "" {
 		all = append(all, why)
 	}
+	for _, fault := range credentials.At(s.config.DataDir).Faults() {
+		all = append(all, fault.Err.Error())
+	}
+	for name, err := range s.current.Load().TokenFaults() {
+		all = append(all, fmt.Sprintf("mcpTokens: %s cannot connect: %v", name, err))
+	}
 	return all
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callgate/internal/app"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/config"
 )
@@ -22,6 +23,16 @@ func credentialNames() (names []string) {
 
 // asTheyAre opens the credentials of a data directory, of which some may be damaged or open to other users.
 func asTheyAre(dataDir string) (*credentials.Store, error) { return credentials.At(dataDir), nil }
+
+// changeCredential makes a change of the credentials, on record.
+func changeCredential(dataDir, summary string, do func() error) error {
+	return app.Change(&config.Config{DataDir: dataDir}, func() (string, error) {
+		if err := do(); err != nil {
+			return "", err
+		}
+		return summary, nil
+	})
+}
 
 func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
@@ -41,7 +52,7 @@ A person can have a credential of their own, such as approve@alice.`,
 		Example: `  callgate credentials rotate mcp
   callgate credentials add approve@alice`,
 	}
-	change := func(done string, open func(dataDir string) (*credentials.Store, error), do func(*credentials.Store, credentials.Credential) error) func(*cobra.Command, []string) error {
+	change := func(done, record string, open func(dataDir string) (*credentials.Store, error), do func(*credentials.Store, credentials.Credential) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, args []string) error {
 			dir, err := dataDir()
 			if err != nil {
@@ -51,7 +62,7 @@ A person can have a credential of their own, such as approve@alice.`,
 			if err != nil {
 				return err
 			}
-			if err := do(held, credentials.Credential(args[0])); err != nil {
+			if err := changeCredential(dir, fmt.Sprintf(record, args[0]), func() error { return do(held, credentials.Credential(args[0])) }); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), done+"\n", args[0], filepath.Join(dir, "credentials", args[0]))
@@ -69,7 +80,7 @@ A person can have a credential of their own, such as approve@alice.`,
 	cmd.AddCommand(
 		&cobra.Command{
 			Use:   "rotate NAME",
-			Short: "Replace a credential; clients with the old one lose access at once",
+			Short: "Replace a credential; what is open with the old one ends within a second",
 			Example: `  callgate credentials rotate approve
   callgate credentials rotate approve@alice`,
 			ValidArgs: credentialNames(),
@@ -82,7 +93,7 @@ A person can have a credential of their own, such as approve@alice.`,
 				}
 				return nil
 			},
-			RunE: change("the credential %[1]s is a new secret now", asTheyAre, (*credentials.Store).Rotate),
+			RunE: change("the credential %[1]s is a new secret now", "Credential %s: replaced.", asTheyAre, (*credentials.Store).Rotate),
 		},
 		&cobra.Command{
 			Use:   "add ROLE@PERSON",
@@ -93,14 +104,14 @@ proves that alice answered, because nobody else can use the name.`,
   callgate open --as alice
   callgate approve --as alice`,
 			Args: named,
-			RunE: change("the credential %s is in %s", credentials.Open, (*credentials.Store).Add),
+			RunE: change("the credential %s is in %s", "Credential %s: added.", credentials.Open, (*credentials.Store).Add),
 		},
 		&cobra.Command{
 			Use:     "remove ROLE@PERSON",
-			Short:   "Remove a person's credential; clients with it lose access at once",
+			Short:   "Remove a person's credential; what is open with it ends within a second",
 			Example: "  callgate credentials remove approve@alice",
 			Args:    named,
-			RunE:    change("the credential %[1]s opens nothing any more", credentials.Open, (*credentials.Store).Remove),
+			RunE:    change("the credential %[1]s opens nothing any more", "Credential %s: removed.", asTheyAre, (*credentials.Store).Remove),
 		},
 		newCredentialsListCommand(dataDir),
 	)

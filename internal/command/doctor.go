@@ -84,6 +84,9 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 		o.Listen = c.Listen
 	}
 	o.Hooks, o.HooksErr = hooksOf(c)
+	for name, err := range c.TokenFaults() {
+		o.Tokens = append(o.Tokens, doctor.Problem{Name: name, Err: err})
+	}
 	o.Guard = c.CommonWall().Probe().String()
 	o.Presence, o.Servers = c.Presence, serversOf(c)
 	if k := c.Checkpoints.Storage; o.ConfigErr == nil && k != config.CheckpointsOff && k != config.CheckpointsInMemory {
@@ -122,6 +125,9 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 			_, err = plan.Apply()
 		}
 		return err
+	}
+	o.Rotate = func(name credentials.Credential) error {
+		return changeCredential(c.DataDir, fmt.Sprintf("Credential %s: replaced.", name), func() error { return credentials.At(c.DataDir).Rotate(name) })
 	}
 	o.Merge = func() error {
 		_, b, err := rules.Open(s, io.Discard)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net"
 	"net/url"
@@ -162,12 +163,23 @@ func (c *Config) Door(ctx context.Context, log *slog.Logger) (endpoint.Door, err
 			return nil, err
 		}
 		secret := func() (string, error) { return readToken(file) }
-		if _, err := secret(); err != nil {
-			return nil, fmt.Errorf("mcpTokens: %s: %w", t.Name, err)
-		}
 		tokens = append(tokens, endpoint.Token{Name: endpoint.Principal(t.Name), Secret: complaining(secret, t.Name, log), Tenant: t.Tenant})
 	}
 	return endpoint.NewTokens(tokens...), nil
+}
+
+// TokenFaults says which of the mcpTokens nobody can use, and why.
+func (c *ServeConfig) TokenFaults() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if c.Auth != "token" {
+			return
+		}
+		for _, t := range c.MCPTokens {
+			if _, err := readToken(ExpandHome(t.File)); err != nil && !yield(t.Name, err) {
+				return
+			}
+		}
+	}
 }
 
 // complaining reads a secret, and logs when it cannot be read any more.

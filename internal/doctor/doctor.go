@@ -77,6 +77,7 @@ type Options struct {
 	Target   client.Target
 	Guard    string // what keeps a server that starts now from callgate
 	Servers  []Server
+	Tokens   []Problem // of hosts, that cannot be used
 	Hooks    []Hook
 	HooksErr error // why it cannot be told what they match
 	Presence presence.Class
@@ -89,13 +90,20 @@ type Options struct {
 	// why not, "" when it may.
 	Enter   func(ctx context.Context, command, env []string, folder string, paths ...string) ([]string, error)
 	Connect func(host string) error // installs a host's hooks anew
-	Merge   func() error            // merges the shipped rules into the worker's
-	Start   func() error            // starts a hub that outlives this process
+	Rotate  func(name credentials.Credential) error
+	Merge   func() error // merges the shipped rules into the worker's
+	Start   func() error // starts a hub that outlives this process
 }
 
 // Server is a server that callgate starts, and the walls around it.
 type Server struct {
 	Name, Guard, Sandbox string // Guard is "" for that of all
+}
+
+// Problem is of something that the configuration names.
+type Problem struct {
+	Name string
+	Err  error
 }
 
 // Hook is a hook of the configuration, and why it cannot run or never will.
@@ -253,6 +261,7 @@ func (x *examination) credentials() {
 			x.add(x.replace(credentials.Credential(e.Name()), open))
 		}
 	}
+	x.damaged()
 	if len(x.findings) == n {
 		text := "only you can read them"
 		if len(people) > 0 {

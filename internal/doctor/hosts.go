@@ -207,7 +207,7 @@ func (x *examination) enter(about, name string, e *install.Entry) Finding {
 		}
 		return answers, err
 	})
-	if f.State == Broken && x.o.Chosen != "" && len(e.Location()) == 0 && credentials.At(x.o.DataDir).Exposed() == nil {
+	if f.State == Broken && x.o.Chosen != "" && len(e.Location()) == 0 && credentials.At(x.o.DataDir).Check() == nil {
 		f.Text = fmt.Sprintf("%s (%s starts it without%s)", f.Text, e.Path, x.o.Chosen)
 		host := strings.TrimPrefix(about, "host ")
 		f.Cure = x.run("disconnect "+host) + ", then " + x.run("connect "+host)
@@ -227,7 +227,7 @@ func (x *examination) tried(about, way, what string, calls audit.Filter, ask fun
 	}
 	defer os.RemoveAll(folder)
 	answers, err := ask(folder, filepath.Join(x.o.DataDir, "credentials", string(credentials.Approve)), filepath.Join(folder, "a.txt"))
-	if exposed := credentials.At(x.o.DataDir).Exposed(); err != nil && exposed != nil {
+	if exposed := credentials.At(x.o.DataDir).Check(); err != nil && exposed != nil {
 		return Finding{About: about, Text: what + " does not work: " + exposed.Error(), Cure: x.run("doctor --fix")}
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,11 +18,28 @@ func (x *examination) replace(name credentials.Credential, open *credentials.Ope
 	f := Finding{About: "credentials", Text: fmt.Sprintf("others can read %s: replace it", open.Path), Cure: x.run("credentials rotate " + string(name))}
 	switch {
 	case slices.Contains(credentials.Names(), name):
-		f.fix = func() error { return credentials.At(x.o.DataDir).Rotate(name) }
+		f.fix = func() error { return x.o.Rotate(name) }
 	case name.Person() == "":
 		f.Text, f.Cure = fmt.Sprintf("others can read %s: close it, and put a new secret of that service there", open.Path), "chmod 600 "+open.Path
 	}
 	return f
+}
+
+// damaged names the secrets that cannot be used, for another reason than that others can read them.
+func (x *examination) damaged() {
+	for _, fault := range credentials.At(x.o.DataDir).Faults() {
+		if _, open := errors.AsType[*credentials.OpenError](fault.Err); open {
+			continue
+		}
+		f := Finding{About: "credentials", Text: fault.Err.Error(), Cure: x.run("credentials rotate " + string(fault.Name))}
+		if slices.Contains(credentials.Names(), fault.Name) {
+			f.fix = func() error { return x.o.Rotate(fault.Name) }
+		}
+		x.add(f)
+	}
+	for _, t := range x.o.Tokens {
+		x.add(Finding{About: "credentials", Text: fmt.Sprintf("mcpTokens: %s cannot connect: %v", t.Name, t.Err), Cure: "put a token there, or remove the entry"})
+	}
 }
 
 // writable looks for files by which others could change what callgate decides.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -40,8 +41,10 @@ func PageURL(ctx context.Context, t Target) (string, error) {
 		return "", err
 	}
 	if want.Person() != "" {
-		if _, err := credentials.At(t.DataDir).Token(want); err != nil {
+		if _, err := credentials.At(t.DataDir).Token(want); errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("%w: %s", wire.ErrNoCredential, want)
+		} else if err != nil {
+			return "", err
 		}
 	}
 	t.Address = address // the code is good there and nowhere else

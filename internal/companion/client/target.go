@@ -78,9 +78,9 @@ func (t Target) connect(ctx context.Context, within time.Duration) (_ *websocket
 	return conn, address, nil
 }
 
-// exposed says that a credential of this machine is open to other users: a callgate with the same data directory lets
+// exposed says what is wrong with the credentials of this machine: a callgate with the same data directory may let
 // nobody in then.
-func (t Target) exposed() error { return credentials.At(t.DataDir).Exposed() }
+func (t Target) exposed() error { return credentials.At(t.DataDir).Check() }
 
 // refusedWith is what a companion says of itself instead of opening a WebSocket; "" when it says nothing.
 func refusedWith(response *http.Response) string {

@@ -50,8 +50,8 @@ type Store struct{ dir string }
 func Dir(dataDir string) string { return filepath.Join(dataDir, "credentials") }
 
 // Open makes what is missing and checks what is there. Processes that start at the same time agree on the
-// same secrets. It refuses files and directories that others may read or write. A secret that others could read must be
-// rotated; changing its mode is not enough.
+// same secrets. It refuses what Check does. Another secret that is damaged, or that others may read or write, opens
+// nothing and keeps nobody else out. One that others could read must be rotated; changing its mode is not enough.
 func Open(dataDir string) (*Store, error) {
 	c := &Store{dir: Dir(dataDir)}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
@@ -65,6 +65,8 @@ func Open(dataDir string) (*Store, error) {
 			_, err := c.Token(name)
 			if errors.Is(err, fs.ErrNotExist) {
 				err = c.replace(name)
+			} else {
+				err = nil // Check says
 			}
 			if err != nil {
 				return err
@@ -72,6 +74,9 @@ func Open(dataDir string) (*Store, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		err = c.Check()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +114,7 @@ func (c *Store) read(name Credential) (token string, until time.Time, account st
 		until = time.Unix(seconds, 0)
 	}
 	if raw, wrong := base64.RawURLEncoding.Strict().DecodeString(token); err != nil || wrong != nil || len(raw) != TokenBytes || ends && name.Person() == "" {
-		return "", until, "", fmt.Errorf("credential %q in %s is damaged: run callgate credentials rotate %s", name, c.dir, name)
+		return "", until, "", fmt.Errorf("%s is damaged: run \"callgate credentials rotate %s\", which replaces it, also while callgate runs", filepath.Join(c.dir, string(name)), name)
 	}
 	return token, until, account, nil
 }
@@ -122,31 +127,42 @@ func Foreign(dataDir, name string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// Exposed returns an error that wraps an *OpenError if other users can read the folder of the credentials or one of
-// those by which clients come in. Then callgate lets nobody in.
-func (c *Store) Exposed() error {
-	err := CheckPrivate(c.dir)
-	if people, wrong := c.People(); err == nil && wrong == nil {
-		for _, name := range append(people, Names()...) {
-			if _, _, _, err = c.read(name); err != nil && isOpen(err) {
-				return err
-			}
-		}
-		return nil
-	}
-	if isOpen(err) {
+// Check returns what is wrong with the folder, or with a secret by which callgate's processes know each other.
+func (c *Store) Check() error {
+	if err := CheckPrivate(c.dir); err != nil {
 		return err
+	}
+	for _, name := range []Credential{Approve, Worker} {
+		if _, _, _, err := c.read(name); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func isOpen(err error) bool {
-	_, ok := errors.AsType[*OpenError](err)
-	return ok
+// Fault says why a credential opens nothing although its file is there.
+type Fault struct {
+	Name Credential
+	Err  error // names the file and the cure
+}
+
+// Faults lists the credentials that cannot be used. They do not count, and the others do.
+func (c *Store) Faults() (all []Fault) {
+	people, err := c.People()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return []Fault{{Err: fmt.Errorf("credentials: %w", err)}}
+	}
+	for _, name := range append(people, Names()...) {
+		if _, _, _, err := c.read(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			all = append(all, Fault{name, err})
+		}
+	}
+	return all
 }
 
 // Rotate replaces the secret called name, whatever is wrong with it. Clients that hold the old one are turned away from
-// now on.
+// now on. It makes no person's credential: the error wraps fs.ErrNotExist if there is none. One that a sign-in made ends
+// when it did before.
 func (c *Store) Rotate(name Credential) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return fmt.Errorf("credentials: %w", err)
@@ -154,31 +170,57 @@ func (c *Store) Rotate(name Credential) error {
 	if err := CheckPrivate(c.dir); err != nil {
 		return err
 	}
-	return c.locked(func() error { return c.replace(name) })
+	return c.locked(func() error {
+		if name.Person() == "" {
+			return c.replace(name)
+		}
+		if _, err := os.Lstat(filepath.Join(c.dir, string(name))); err != nil {
+			return fmt.Errorf("there is no credential %s: %w; callgate credentials add makes one", name, fs.ErrNotExist)
+		}
+		_, until, account, err := c.read(name)
+		if err != nil || until.IsZero() {
+			return c.replace(name)
+		}
+		return WritePrivate(filepath.Join(c.dir, string(name)), fmt.Appendf(nil, "%s %d %s", newSecret(), until.Unix(), account))
+	})
 }
 
-// Identify returns which credential of the companion token is, which may be a person's, or "".
+// Identify returns which credential of the companion token is, which may be a person's, or "". Credentials that cannot be
+// read are none; the error names them if token is no other.
 func (c *Store) Identify(token string) (Credential, error) {
 	if len(token) != tokenLength {
 		return "", nil
 	}
 	people, err := c.People()
-	if err != nil {
-		return "", err
-	}
+	faults := []error{err}
 	for _, name := range append(people, Approve, View, Tools, Prompt) {
 		want, err := c.Token(name)
-		if errors.Is(err, fs.ErrNotExist) && name.Person() != "" { // removed meanwhile
-			continue
-		}
 		if err != nil {
-			return "", err
+			if !errors.Is(err, fs.ErrNotExist) || name.Person() == "" { // a person's may have been removed meanwhile
+				faults = append(faults, err)
+			}
+			continue
 		}
 		if subtle.ConstantTimeCompare([]byte(token), []byte(want)) == 1 {
 			return name, nil
 		}
 	}
-	return "", nil
+	return "", errors.Join(faults...)
+}
+
+// State is another text after any change of the folder.
+func (c *Store) State() string {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			fmt.Fprintf(&b, "%s %d %d %v\n", e.Name(), info.Size(), info.ModTime().UnixNano(), info.Mode())
+		}
+	}
+	return b.String()
 }
 
 // locked runs f while no other process makes secrets.
@@ -191,8 +233,11 @@ func (c *Store) locked(f func() error) error {
 
 // replace writes a new secret. The caller MUST hold the lock.
 func (c *Store) replace(name Credential) error {
+	return WritePrivate(filepath.Join(c.dir, string(name)), []byte(newSecret()))
+}
+
+func newSecret() string {
 	var secret [TokenBytes]byte
 	rand.Read(secret[:])
-	token := base64.RawURLEncoding.EncodeToString(secret[:])
-	return WritePrivate(filepath.Join(c.dir, string(name)), []byte(token))
+	return base64.RawURLEncoding.EncodeToString(secret[:])
 }

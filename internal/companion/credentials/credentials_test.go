@@ -1,6 +1,8 @@
 package credentials
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -124,8 +126,8 @@ func TestCredentialsModes(t *testing.T) {
 			if _, err := Open(dir); err == nil {
 				t.Error("it was accepted")
 			}
-			if open := strings.Contains(tt.name, "able"); (c.Exposed() != nil) != open {
-				t.Errorf("exposed: %v", c.Exposed())
+			if err := c.Check(); err == nil || !strings.Contains(err.Error(), c.dir) {
+				t.Errorf("check: %v", err)
 			}
 			if err := tt.mend(); err != nil {
 				t.Fatal(err)
@@ -134,5 +136,92 @@ func TestCredentialsModes(t *testing.T) {
 				t.Errorf("after it was mended: %v", err)
 			}
 		})
+	}
+}
+
+// A secret that cannot be used opens nothing, is named, and keeps nobody else out.
+func TestOneBadCredential(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes do not say who may read")
+	}
+	for name, spoil := range map[string]func(path string) error{
+		"empty":                 func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"readable by the group": func(path string) error { return os.Chmod(path, 0o640) },
+		"a folder": func(path string) error {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+			return os.Mkdir(path, 0o700)
+		},
+	} {
+		for _, bad := range []Credential{"view@bob", Hook, View, Prompt} {
+			t.Run(name+" "+string(bad), func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "data")
+				c, err := Open(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(c.Add("view@bob"), c.Add("approve@alice")); err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join(c.dir, string(bad))
+				of, err := c.Token(bad)
+				if err == nil {
+					err = spoil(path)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c, err = Open(dir); err != nil {
+					t.Fatal(err)
+				}
+				for _, good := range []Credential{Approve, "approve@alice"} {
+					token, err := c.Token(good)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got, err := c.Identify(token); got != good || err != nil {
+						t.Errorf("%s is taken for %q, %v", good, got, err)
+					}
+				}
+				if got, err := c.Identify(of); got != "" || bad != Hook && (err == nil || !strings.Contains(err.Error(), path)) {
+					t.Errorf("the bad one is taken for %q, %v", got, err)
+				}
+				if faults := c.Faults(); len(faults) != 1 || faults[0].Name != bad || !strings.Contains(faults[0].Err.Error(), path) {
+					t.Errorf("faults: %v", faults)
+				}
+				if _, err := c.SignIn(Approve, "carol", "account"); err != nil {
+					t.Errorf("others cannot sign in: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// Rotate makes no person's credential, and one that a sign-in made does not last longer by it.
+func TestRotateAPersons(t *testing.T) {
+	c, err := Open(filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Rotate("approve@zed"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("one that never was: %v", err)
+	}
+	if people, err := c.People(); err != nil || len(people) > 0 {
+		t.Errorf("made: %v, %v", people, err)
+	}
+	name, err := c.SignIn(Approve, "alice", "account")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, until, account, err := c.read(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Rotate(name); err != nil {
+		t.Fatal(err)
+	}
+	if token, ends, of, err := c.read(name); err != nil || token == before || !ends.Equal(until) || of != account {
+		t.Errorf("rotated: ends %v, was %v, %v", ends, until, err)
 	}
 }

@@ -1,7 +1,6 @@
 package credentials
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -115,9 +114,7 @@ func (c *Store) SignIn(role Credential, person, account string) (name Credential
 		}
 		token, until, _, err := c.read(name)
 		if err != nil || !time.Now().Before(until) {
-			var secret [TokenBytes]byte
-			rand.Read(secret[:])
-			token = base64.RawURLEncoding.EncodeToString(secret[:])
+			token = newSecret()
 		}
 		return WritePrivate(filepath.Join(c.dir, string(name)), fmt.Appendf(nil, "%s %d %s", token, time.Now().Add(SignedInFor).Unix(), account))
 	})
@@ -126,14 +123,12 @@ func (c *Store) SignIn(role Credential, person, account string) (name Credential
 // makeWay removes what other is when the account signs in for name, or says why it cannot sign in.
 func (c *Store) makeWay(other, name Credential, account string) error {
 	_, until, of, err := c.read(other)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
 	lasts := time.Now().Before(until)
 	switch alike := Skeleton(other.Person()) == Skeleton(name.Person()); {
+	case errors.Is(err, fs.ErrNotExist) || err != nil && !alike: // it opens nothing
+		return nil
+	case err != nil:
+		return err
 	case !alike && lasts && of == account:
 		return fmt.Errorf("this account has signed in as %s, which it stays until %s", other.Person(), until.Format(time.DateTime))
 	case !alike:

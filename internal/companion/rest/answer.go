@@ -25,7 +25,7 @@ func JsonBody(r *http.Request) bool {
 
 func Unauthorized(w http.ResponseWriter) {
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	WriteError(w, http.StatusUnauthorized, wire.CodeUnauthorized, "a valid credential is required: Authorization: Bearer TOKEN, with a token from the data directory's folder credentials")
+	WriteError(w, http.StatusUnauthorized, wire.CodeUnauthorized, "a valid credential is required: Authorization: Bearer TOKEN, with a token from the data directory's folder credentials. callgate doctor names files there that cannot be used")
 }
 
 func WriteError(w http.ResponseWriter, status int, code, message string) {
