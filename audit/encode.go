@@ -34,6 +34,7 @@ func (r *Record) appendBody(dst []byte) []byte {
 	dst = appendMember(dst, `,"worker":`, r.Worker)
 	dst = appendMember(dst, `,"agent":`, r.Agent)
 	dst = appendMember(dst, `,"host":`, r.Host)
+	dst = appendMember(dst, `,"principal":`, r.Principal)
 	dst = appendMember(dst, `,"project":`, r.Project)
 	dst = appendMember(dst, `,"server":`, r.Server)
 	dst = appendMember(dst, `,"tool":`, r.Tool)

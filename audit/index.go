@@ -96,8 +96,8 @@ func (b bits) text(s string) bits {
 }
 
 // texts are what a person can search a record for.
-func (r *Record) texts() [12]string {
-	return [...]string{r.Summary, r.Tool, r.Reason, r.By, r.Host, r.Project, r.Rule, r.Error, r.CallID, r.SessionID, r.Kind, string(r.Arguments)}
+func (r *Record) texts() [13]string {
+	return [...]string{r.Summary, r.Tool, r.Reason, r.By, r.Host, r.Principal, r.Project, r.Rule, r.Error, r.CallID, r.SessionID, r.Kind, string(r.Arguments)}
 }
 
 // Holds reports whether the record has a text, which is in lower case, in any case.

@@ -44,8 +44,9 @@ type Record struct {
 	SessionID string    `json:"sessionId,omitempty"`
 	Worker    string    `json:"worker,omitempty"`
 	Agent     string    `json:"agent,omitempty"`
-	Host      string    `json:"host,omitempty"`    // decision: the host's own name
-	Project   string    `json:"project,omitempty"` // decision: the folder that the host works in
+	Host      string    `json:"host,omitempty"`      // decision: the host's own name
+	Principal string    `json:"principal,omitempty"` // whose credential the host has shown
+	Project   string    `json:"project,omitempty"`   // decision: the folder that the host works in
 	Server    string    `json:"server,omitempty"`
 	Tool      string    `json:"tool,omitempty"` // qualified name
 	Kind      string    `json:"kind,omitempty"`

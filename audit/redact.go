@@ -40,7 +40,7 @@ const maxStub = 128
 // of the caller are copied before they are changed.
 func (r *Record) redact(limit, argumentsLimit int) {
 	for _, s := range []*string{
-		(*string)(&r.Event), &r.CallID, &r.SessionID, &r.Worker, &r.Agent, &r.Host, &r.Project, &r.Server, &r.Tool, &r.Kind,
+		(*string)(&r.Event), &r.CallID, &r.SessionID, &r.Worker, &r.Agent, &r.Host, &r.Principal, &r.Project, &r.Server, &r.Tool, &r.Kind,
 		&r.Decision, &r.Risk, &r.By, &r.From, &r.Rule, &r.Approval,
 	} {
 		*s = bound(*s, limit)

@@ -169,7 +169,7 @@ func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failur
 	return func() {
 		learn()
 		g.journal.recordOrLog(audit.Record{
-			Event: audit.Outcome, CallID: id, SessionID: s.id, Agent: agent, Server: tool.Server, Tool: tool.Qualified, Digest: digest,
+			Event: audit.Outcome, CallID: id, SessionID: s.id, Agent: agent, Principal: s.Client().Principal, Server: tool.Server, Tool: tool.Qualified, Digest: digest,
 			IsError: isError, Error: failure, Result: len(result), Duration: float64(took) / float64(time.Millisecond),
 		})
 		if g.journal.events.followed() {

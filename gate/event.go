@@ -126,8 +126,9 @@ type SessionInfo struct {
 
 // Client is the name that a host gives itself. It is shown and never trusted.
 type Client struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Principal string `json:"principal,omitempty"` // who it has proven to be; "" where nothing proves it
 }
 
 // Answer is an approver's answer to one pending approval.

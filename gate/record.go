@@ -37,7 +37,7 @@ func (j *journal) recordOf(s *Session, call Call, v Verdict) audit.Record {
 		Event: audit.Decision, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
 		Decision: v.Decision, By: v.By, From: v.From, Rule: v.Rule, Reason: call.Before.recorded(v.Reason),
 		Digest: call.Digest, Arguments: call.Arguments, Risk: v.Risk().String(), Category: v.Category(),
-		Host: s.Client().Name, Project: s.Origin().Folder, Presence: v.Presence,
+		Host: s.Client().Name, Principal: s.Client().Principal, Project: s.Origin().Folder, Presence: v.Presence,
 		Approval: v.Approval, Edited: v.Note != "",
 	}
 	if call.Tool != nil {

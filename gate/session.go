@@ -155,7 +155,7 @@ func isSessionID(text string) bool {
 
 // OpenSession begins a session under an agent profile; "" is DefaultAgent. CancelCalls is called when an
 // approver cancels what the session runs; it may be nil. The caller MUST Close the session.
-func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
+func (g *Gate) OpenSession(agent string, cancelCalls func(), known ...Client) (*Session, error) {
 	agent = cmp.Or(agent, DefaultAgent)
 	if _, ok := g.agents[agent]; !ok {
 		return nil, fmt.Errorf("unknown agent %q: callgate knows %s", agent, strings.Join(slices.Sorted(maps.Keys(g.agents)), ", "))
@@ -166,13 +166,16 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	}
 	s.part, _ = s.users.join(cancelCalls, s.end)
 	s.client.Store(&Client{})
+	for _, c := range known {
+		s.client.Store(&c)
+	}
 	s.origin.Store(&Origin{})
 	s.tools.Store(&[]string{})
 	s.active.touch()
 	s.flow.Off = g.journal.o.NoFlow
 	s.autonomy.Store(uint32(g.journal.set.Load().Autonomy))
 	if err := g.journal.record(audit.Record{
-		Event: audit.Control, SessionID: s.id, Agent: s.agent,
+		Event: audit.Control, SessionID: s.id, Agent: s.agent, Principal: s.Client().Principal,
 		Summary: fmt.Sprintf("Session started. Mode %s, autonomy %s.", g.journal.modeName(), g.journal.set.Load().Autonomy),
 	}); err != nil {
 		return nil, err
@@ -279,7 +282,7 @@ func (s *Session) end() {
 	delete(g.registry.sessions, s.id)
 	info := s.info()
 	g.registry.opening.Unlock()
-	if err := g.journal.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Summary: "Session ended."}); err != nil {
+	if err := g.journal.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Principal: s.Client().Principal, Summary: "Session ended."}); err != nil {
 		g.journal.o.Logger.Error("the end of a session could not be recorded", "session", s.id, "error", err)
 	}
 	g.journal.events.publish(SessionClosed{info})

@@ -514,6 +514,9 @@ func (a *approver) message(q *question, i int) Message {
 		}
 	}
 	add(f.Summary)
+	if f.Client.Principal != "" {
+		add("Signed in as " + f.Client.Principal)
+	}
 	if f.Origin.Folder != "" {
 		add(strings.TrimSuffix("In "+f.Origin.Folder+" on "+f.Origin.Branch, " on "))
 	}

@@ -39,16 +39,13 @@ type ocsf struct {
 // OCSF is the record as one line of JSON, without a newline.
 func OCSF(r *audit.Record) ([]byte, error) {
 	const class = 6003
-	host, _, err := net.SplitHostPort(r.From)
-	if err != nil {
-		host = cmp.Or(r.From, "callgate")
-	}
+	host, _ := addressOf(r.From)
 	o := ocsf{
 		ActivityID: 99, ActivityName: string(r.Event), CategoryUID: 6, ClassUID: class, TypeUID: class*100 + 99, Time: r.Time.UnixMilli(),
 		SeverityID: severityOf(r), StatusID: statusOf(r), Message: cmp.Or(r.Reason, r.Summary, r.Error), ActionID: actionOf(r),
-		Actor:  map[string]any{"user": map[string]any{"name": cmp.Or(r.By, "callgate")}, "app_name": r.Host, "session": map[string]any{"uid": r.SessionID}},
+		Actor:  map[string]any{"user": map[string]any{"name": cmp.Or(r.By, "callgate")}, "app_name": r.Host, "app_uid": r.Principal, "session": map[string]any{"uid": r.SessionID}},
 		API:    map[string]any{"operation": cmp.Or(r.Tool, string(r.Event)), "service": map[string]any{"name": cmp.Or(r.Server, "callgate")}, "request": map[string]any{"uid": r.CallID}},
-		Source: map[string]any{"name": host},
+		Source: map[string]any{"name": cmp.Or(host, "callgate")},
 		Metadata: map[string]any{
 			"version": "1.6.0", "uid": r.Hash, "sequence": r.Seq, "log_name": "audit", "product": map[string]any{"name": "callgate", "vendor_name": "callgate"},
 		},
@@ -67,6 +64,14 @@ func OCSF(r *audit.Record) ([]byte, error) {
 	}
 	text, err := json.Marshal(o)
 	return []byte(visible.JSON(text)), err
+}
+
+// addressOf splits where somebody acted from into host and port, "" where it names none.
+func addressOf(from string) (host, port string) {
+	if host, port, err := net.SplitHostPort(from); err == nil {
+		return host, port
+	}
+	return from, ""
 }
 
 // severityOf is 1 informational, 2 low, 3 medium, 4 high, 5 critical.
@@ -116,7 +121,12 @@ func CEF(r *audit.Record) []byte {
 	what := strings.TrimSpace(cmp.Or(r.Decision, string(r.Event)) + " " + r.Tool)
 	var b strings.Builder
 	fmt.Fprintf(&b, "CEF:0|callgate|callgate|1|%s|%s|%d|", cefHeader.Replace(string(r.Event)), cefHeader.Replace(visible.Text(what)), []int{0, 1, 3, 5, 8, 10}[severityOf(r)])
-	fields := [][2]string{{"rt", fmt.Sprint(r.Time.UnixMilli())}, {"externalId", r.Hash}, {"act", r.Decision}, {"suser", r.By}, {"shost", r.From}, {"app", r.Server}, {"request", r.Tool}, {"msg", cmp.Or(r.Reason, r.Summary, r.Error)}}
+	from, port := addressOf(r.From)
+	where := "shost"
+	if net.ParseIP(from) != nil {
+		where = "src"
+	}
+	fields := [][2]string{{"rt", fmt.Sprint(r.Time.UnixMilli())}, {"externalId", r.Hash}, {"act", r.Decision}, {"suser", r.By}, {where, from}, {"spt", port}, {"suid", r.Principal}, {"requestClientApplication", r.Host}, {"app", r.Server}, {"request", r.Tool}, {"msg", cmp.Or(r.Reason, r.Summary, r.Error)}}
 	for i, f := range [][2]string{{"callId", r.CallID}, {"sessionId", r.SessionID}, {"rule", r.Rule}, {"risk", r.Risk}, {"worker", r.Worker}, {"digest", r.Digest}} {
 		if f[1] != "" {
 			fields = append(fields, [2]string{fmt.Sprintf("cs%dLabel", i+1), f[0]}, [2]string{fmt.Sprintf("cs%d", i+1), f[1]})

@@ -105,7 +105,7 @@ func (s *styles) facts(a *approval, field func(name, text string)) {
 	if a.AgentID != "" {
 		place = append(place, "agent "+shown(a.AgentID))
 	}
-	if from := whereFrom(a.Client.Name, a.Origin.Folder, a.Origin.Branch, a.Origin.Terminal); from != "" {
+	if from := whereFrom(a.Client.Name, a.Client.Principal, a.Origin.Folder, a.Origin.Branch, a.Origin.Terminal); from != "" {
 		field("From", from)
 	}
 	worker := "worker " + shown(a.WorkerID)
@@ -159,12 +159,12 @@ func (s *styles) command(c wire.Command, width int) (lines []string) {
 }
 
 // whereFrom says which window a call comes from; "" if only the host's name is known, which the list shows already.
-func whereFrom(host, folder, branch, terminal string) string {
-	if folder == "" && branch == "" && terminal == "" {
+func whereFrom(host, principal, folder, branch, terminal string) string {
+	if folder == "" && branch == "" && terminal == "" && principal == "" {
 		return ""
 	}
 	text := shown(host)
-	for _, part := range []struct{ word, value string }{{" in ", folder}, {" on ", branch}, {" from ", terminal}} {
+	for _, part := range []struct{ word, value string }{{" signed in as ", principal}, {" in ", folder}, {" on ", branch}, {" from ", terminal}} {
 		if part.value != "" {
 			text += part.word + shown(part.value)
 		}

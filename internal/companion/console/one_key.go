@@ -23,6 +23,9 @@ const restful = 400 * time.Millisecond
 func Card(a *wire.ToolApproveRequest, waiting int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  %s (%s)\n", tools.Visible(a.Tool), a.Risk.Label, tools.Visible(a.Client.Name), tools.Visible(a.Origin.Folder))
+	if a.Client.Principal != "" {
+		fmt.Fprintf(&b, "signed in as %s\n", tools.Visible(a.Client.Principal))
+	}
 	fmt.Fprintf(&b, "%s\n%s\n", tools.Visible(a.Summary), tools.Visible(a.Reason))
 	for _, m := range a.Marks {
 		fmt.Fprintf(&b, "! %s\n", tools.Visible(m.Text))

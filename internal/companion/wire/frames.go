@@ -261,8 +261,9 @@ type ToolApproveRequest struct {
 
 // Host is how the program that made a call names itself: a claim.
 type Host struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Principal string `json:"principal,omitempty"`
 }
 
 // Origin is where a host works, as far as callgate can tell.

@@ -169,7 +169,7 @@ function Row({ of, filter }: { of: Record; filter: URLSearchParams }) {
             <Text of={of.summary || "a call that could not be read"} />
           </span>
           <span class="label call-line">
-            {(of.host || of.project) && <Where client={{ name: of.host ?? "" }} origin={{ folder: of.project }} short />}
+            {(of.host || of.project) && <Where client={{ name: of.host ?? "", principal: of.principal }} origin={{ folder: of.project }} short />}
             <span>
               <Text of={of.reason || (of.by ? `by ${of.by}` : "")} />
             </span>

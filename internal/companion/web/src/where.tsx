@@ -1,8 +1,8 @@
 import { Text } from "./text";
-import type { Origin } from "./wire";
+import type { Host, Origin } from "./wire";
 
-// Where says which of several windows a call comes from: tenant or other worker that is not the usual one, host, project folder, branch, agent and terminal.
-export function Where({ client, origin, agent = "", worker = "", short = false }: { client: { name: string; version?: string }; origin?: Origin; agent?: string; worker?: string; short?: boolean }) {
+// Where says which of several windows a call comes from: tenant or other worker that is not the usual one, host, who it has proven to be, project folder, branch, agent and terminal.
+export function Where({ client, origin, agent = "", worker = "", short = false }: { client: Host; origin?: Origin; agent?: string; worker?: string; short?: boolean }) {
   const folder = origin?.folder ?? "";
   const name = folder.split(/[\\/]/).filter(Boolean).at(-1) ?? "";
   return (
@@ -15,6 +15,11 @@ export function Where({ client, origin, agent = "", worker = "", short = false }
       <strong>
         <Text of={client.name || "an unnamed host"} />
       </strong>
+      {client.principal && (
+        <span>
+          <span class="label">signed in as</span> <Text of={client.principal} code />
+        </span>
+      )}
       {folder && (
         <span class="where-folder" title={folder}>
           <span class="label">in</span> <Text of={short ? name || folder : folder} code />

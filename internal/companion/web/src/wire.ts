@@ -41,6 +41,13 @@ export interface Mark {
   from?: { toolCallId: string; tool: string; server: string; at: string }; // the result that they are known from
 }
 
+// Host is how a host names itself, and whose credential it has shown.
+export interface Host {
+  name: string;
+  version?: string;
+  principal?: string;
+}
+
 // Origin is where a host works.
 export interface Origin {
   folder?: string;
@@ -66,7 +73,7 @@ export interface ChatFrame {
 
 export interface Request {
   type: "tool_approve_request";
-  client?: { name: string; version: string };
+  client?: Host;
   origin?: Origin;
   undo?: { kept: boolean; text: string };
   sessionId: string;
@@ -128,7 +135,7 @@ export interface AgentState {
 export interface TeamUpdate {
   type: "team_update";
   sessionId: string;
-  agents: { agentId: string; client: { name: string; version: string }; permissions: string }[];
+  agents: { agentId: string; client: Host; permissions: string }[];
 }
 
 export interface AutonomyChanged {
@@ -190,7 +197,7 @@ export interface Session {
   workerId: string;
   agentId: string;
   agents?: Agent[]; // the session's own first
-  client: { name: string; version: string };
+  client: Host;
   autonomy: string;
   mode: string;
   frozen?: string; // why nothing but reading goes through
@@ -388,6 +395,7 @@ export interface Record {
   worker?: string;
   agent?: string;
   host?: string;
+  principal?: string;
   project?: string;
   from?: string;
   server?: string;
