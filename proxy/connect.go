@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"callgate/gate"
 	"callgate/internal/pool"
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
@@ -77,8 +78,11 @@ func (p *Proxy) Configure(s Settings, renew bool) (apply func(), err error) {
 	}, nil
 }
 
-// Expel ends the sessions of stateless hosts whose principal is not known any more.
-func (p *Proxy) Expel(known func(principal string) bool) { p.stateless.Expel(known) }
+// Expel withdraws what waits for a person in sessions of stateless hosts whose principal is not known any more. The
+// caller MUST call end, which ends those sessions and waits for it.
+func (p *Proxy) Expel(known func(principal string) bool) (end func()) {
+	return p.stateless.Expel(known)
+}
 
 // Connect begins a session with the principal's host, which speaks over the line, until ctx ends. The caller MUST
 // Close it. The error is a *QuotaError when the principal has too many.
@@ -157,7 +161,7 @@ func (h *host) join(before *host) (err error) {
 			return nil
 		}
 	}
-	if h.session, err = h.p.o.Gate.OpenSession(cmp.Or(h.view.Agent, h.p.o.Agent), h.cancelCalls); err != nil {
+	if h.session, err = h.p.o.Gate.OpenSession(cmp.Or(h.view.Agent, h.p.o.Agent), h.cancelCalls, gate.Client{Principal: h.proven()}); err != nil {
 		return err
 	}
 	h.leave = h.session.Close

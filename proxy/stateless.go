@@ -42,6 +42,7 @@ func (s statelessHost) Handle(m rpc.Message)                       { s.h.Handle(
 func (s statelessHost) Begin(m rpc.Message, of *stateless.Request) { s.h.begin(m, of) }
 func (s statelessHost) TakeBack(id []byte)                         { s.h.takeBack(id) }
 func (s statelessHost) Context() context.Context                   { return s.h.ctx }
+func (s statelessHost) Expelled()                                  { s.h.Expelled() }
 func (s statelessHost) Close()                                     { s.h.Close() }
 
 // Welcome has waited for no server: the handshake has.

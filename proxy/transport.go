@@ -29,6 +29,9 @@ type Peer interface {
 	// Malformed puts on record that the host sent what is not a message.
 	Malformed(err error)
 
+	// Expelled withdraws what waits for a person: the host is not let in any more. Close follows.
+	Expelled()
+
 	// Close ends the session and waits until nothing of it runs.
 	Close()
 }
@@ -56,4 +59,11 @@ type Line interface {
 
 	// Hurry is called when the session ends. From then on, a write may take only a moment.
 	Hurry()
+}
+
+// Vouched is a Line of a host that needs a credential.
+type Vouched interface {
+	// Admitted says why the host would not be let in any more; nil while it would. What a person approved does not run
+	// then.
+	Admitted() error
 }

@@ -34,7 +34,7 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 	}
 	e, err := endpoint.Listen(endpoint.Options{
 		Address: c.MCPListen, Settings: door,
-		Ready: s.replica.fresh(), Replicas: s.replica.forHosts(), Rooms: rooms, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown,
+		Replaced: s.noteToken, Ready: s.replica.fresh(), Replicas: s.replica.forHosts(), Rooms: rooms, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown,
 	})
 	if err != nil {
 		return err
@@ -64,6 +64,17 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 		s.log.Info("callgate ends: there was no session", "for", c.IdleShutdown)
 	}
 	return nil
+}
+
+// noteToken puts on record that the token of a client was replaced, or cannot be used any more.
+func (s *Sidecar) noteToken(client string, gone bool) {
+	what := "is another one now"
+	if gone {
+		what = "is gone or cannot be read"
+	}
+	if err := s.Gate.Controls.Note("", audit.Author{By: "callgate"}, fmt.Sprintf("The token of the client %q %s: what was open with the old one ends.", client, what)); err != nil {
+		s.log.Error("a replaced token could not be recorded", "client", client, "error", err)
+	}
 }
 
 // hostsDoor is who a configuration lets in as a host.

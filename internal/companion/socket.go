@@ -101,6 +101,24 @@ func (p *places) leave(holder string) {
 type rechecks struct {
 	mu   sync.Mutex
 	next chan struct{} // closed by the next one; nil when nobody waits for it
+
+	state  string // of the credentials, as look saw them last
+	looked time.Time
+}
+
+// lookEvery is how soon a change of the credentials ends connections.
+const lookEvery = time.Second
+
+// look reports whether the credentials have changed since the last look. It looks once in lookEvery, however many ask.
+func (r *rechecks) look(held *credentials.Store) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.looked) < lookEvery*9/10 {
+		return false
+	}
+	before := r.state
+	r.looked, r.state = time.Now(), held.State()
+	return r.state != before
 }
 
 func (r *rechecks) wait() <-chan struct{} {
@@ -112,7 +130,7 @@ func (r *rechecks) wait() <-chan struct{} {
 	return r.next
 }
 
-// Recheck ends the WebSockets whose credential opens nothing any more. Else they end with the next ping.
+// Recheck ends the WebSockets whose credential opens nothing any more. Else they end when the change is seen.
 func (s *Server) Recheck() {
 	s.rechecks.mu.Lock()
 	defer s.rechecks.mu.Unlock()
@@ -301,6 +319,9 @@ func (c *socket) write(events <-chan gate.Event) {
 	var relayed chan []byte
 	var behind chan struct{}
 	recheck := c.server.rechecks.wait()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	c.server.rechecks.look(c.server.options.Credentials)
 	if !c.stays() { // since it came
 		return
 	}
@@ -336,6 +357,10 @@ func (c *socket) write(events <-chan gate.Event) {
 			recheck = c.server.rechecks.wait()
 			if !c.stays() {
 				return
+			}
+		case <-look.C:
+			if c.server.rechecks.look(c.server.options.Credentials) {
+				c.server.Recheck()
 			}
 		case <-ping.C:
 			if !c.stays() {

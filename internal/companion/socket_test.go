@@ -448,14 +448,13 @@ func TestRotationEndsAnswering(t *testing.T) {
 	}
 }
 
-// Recheck tells who only watches, too, at once.
+// A credential that is replaced ends what only watches, too, soon and without a word to the server.
 func TestRotationEndsWatching(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	watches, answers := r.join(t, credentials.View), r.join(t, credentials.Approve)
 	if err := r.credentials.Rotate(credentials.View); err != nil {
 		t.Fatal(err)
 	}
-	r.Recheck()
 	watches.wantClose(websocket.ClosePolicyViolation)
 	r.Recheck()
 	answers.send(`{"v":1,"type":"whatever"}`)

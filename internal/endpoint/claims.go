@@ -21,6 +21,7 @@ type claims struct {
 	audience        []string
 	scopes          []string
 	tenants         []string
+	until           time.Time
 }
 
 // tokenTypes are the types of tokens that give access (RFC 9068), or that say nothing in particular.
@@ -35,7 +36,7 @@ func readClaims(token, tenants string, now time.Time) (c claims, err error) {
 	if err != nil {
 		return c, err
 	}
-	names := []string{"iss", "sub", "aud", "exp", "nbf", "iat", "scope", "scp"}
+	names := []string{"iss", "sub", "aud", "exp", "nbf", "iat", "scope", "scp", "cnf"}
 	if tenants != "" {
 		names = append(names, tenants)
 	}
@@ -47,16 +48,21 @@ func readClaims(token, tenants string, now time.Time) (c claims, err error) {
 	for _, s := range slices.Concat(r.texts(6), r.texts(7)) {
 		c.scopes = append(c.scopes, strings.Fields(s)...)
 	}
-	if tenants != "" && r.found[8].Value != nil {
-		c.tenants = r.texts(8)
+	if tenants != "" && r.found[9].Value != nil {
+		c.tenants = r.texts(9)
 	}
 	until, ends := r.time(3)
 	from, begins := r.time(4)
 	issued, dated := r.time(5)
+	c.until = until
 	switch err = r.err; {
 	case err != nil:
-	case !ends || !now.Before(until):
-		err = errors.New("the token has expired, or does not say when it will")
+	case r.found[8].Value != nil:
+		err = errors.New("the token is bound to a key of its client (cnf), which a Bearer token cannot prove")
+	case !ends:
+		err = errors.New("the token does not say when it expires (exp)")
+	case !now.Before(until):
+		err = errors.New("the token has expired")
 	case begins && now.Add(skew).Before(from):
 		err = errors.New("the token is not valid yet")
 	case dated && now.Add(skew).Before(issued):

@@ -19,7 +19,7 @@ func TestTokenThatCannotBeRead(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+token)
 		who, err := door.Admit(r)
 		if (err != nil) != (who.Principal == "") {
-			t.Errorf("%q, %v", who, err)
+			t.Errorf("%q, %v", who.Principal, err)
 		}
 		return who.Principal
 	}

@@ -43,8 +43,9 @@ type Options struct {
 	DataDir string // where the port is noted, see Ports; "" notes it nowhere
 	Logger  *slog.Logger
 
-	Replicas Replicas     // the others behind the same address; nil for none
-	Ready    func() error // why nothing can run here now; nil is ready as long as it is open
+	Replicas Replicas                     // the others behind the same address; nil for none
+	Replaced func(name string, gone bool) // hears that a client's token is another one now, or none; may be nil
+	Ready    func() error                 // why nothing can run here now; nil is ready as long as it is open
 
 	MaxMessage   int           // bytes of one message of a host; 0 means 64 MiB
 	IdleTimeout  time.Duration // a session that nobody uses for so long ends; 0 means 30 min
@@ -62,14 +63,15 @@ const (
 
 // Server is a running endpoint. Close it.
 type Server struct {
-	o        Options
-	log      *slog.Logger
-	listens  *net.TCPAddr
-	set      atomic.Pointer[settings] // as they are now
-	refusals refusals
-	http     *http.Server
-	relay    *relay // to other replicas; nil when there are none
-	idle     chan struct{}
+	o         Options
+	log       *slog.Logger
+	listens   *net.TCPAddr
+	set       atomic.Pointer[settings] // as they are now
+	refusals  refusals
+	http      *http.Server
+	relay     *relay // to other replicas; nil when there are none
+	idle      chan struct{}
+	evictions evictions
 
 	withdraw func() error // takes the note of the port away
 
@@ -106,6 +108,7 @@ func Listen(o Options) (*Server, error) {
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.relay = newRelay(o.Replicas, s.log)
 	s.set.Store(s.settings(o.Settings))
+	s.evictions = evictions{s, o.Door.secrets()}
 	s.http = &http.Server{
 		Handler:           s.guard(s.relay.sessions(s.known, http.HandlerFunc(s.route))),
 		ReadHeaderTimeout: headerPatience,
@@ -125,6 +128,7 @@ func Listen(o Options) (*Server, error) {
 		}
 	})
 	s.wg.Go(s.reap)
+	s.wg.Go(s.evictions.recheck)
 	return s, nil
 }
 
@@ -151,7 +155,7 @@ func (s *Server) Configure(next Settings) (apply func(), err error) {
 	set := s.settings(next)
 	return func() {
 		s.set.Store(set)
-		s.expel(next.Door)
+		s.evictions.expel(next.Door)
 	}, nil
 }
 
@@ -225,7 +229,7 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 type visit struct {
 	w    http.ResponseWriter
 	r    *http.Request
-	who  Principal
+	who  Guest
 	room *Room
 	view proxy.View
 	held *held
@@ -244,20 +248,24 @@ func (s *Server) known(serve func(visit, Guest)) http.HandlerFunc {
 		who, err := door.Admit(r)
 		if err != nil {
 			s.refusals.write("a host was not let in", "reason", err.Error(), r.RemoteAddr)
-			w.Header().Set("WWW-Authenticate", door.challenge(r))
-			refuse(w, http.StatusUnauthorized, nil, rpc.CodeInvalidRequest, "callgate: unauthorized: "+err.Error())
+			w.Header().Set("WWW-Authenticate", door.challenge(r, err))
+			status, what := http.StatusUnauthorized, "unauthorized"
+			if _, narrow := errors.AsType[*scopeError](err); narrow {
+				status, what = http.StatusForbidden, "forbidden"
+			}
+			refuse(w, status, nil, rpc.CodeInvalidRequest, "callgate: "+what+": "+err.Error())
 			return
 		}
 		ctx, end := context.WithCancel(r.Context())
 		defer end()
-		h := &held{who: who.Principal, tenants: who.Tenants, credential: r.Header["Authorization"], end: end}
+		h := &held{who: who, credential: r.Header["Authorization"], end: end}
 		s.open.hold(h)
 		defer s.open.release(h)
 		if s.set.Load() != set { // at this moment: who replaced it may not have seen what is held
 			s.known(serve)(w, r)
 			return
 		}
-		serve(visit{w: w, r: r.WithContext(ctx), who: who.Principal, held: h}, who)
+		serve(visit{w: w, r: r.WithContext(ctx), who: who, held: h}, who)
 	}
 }
 
@@ -268,10 +276,11 @@ func (s *Server) begin(v visit) (*Session, error) {
 		return nil, err
 	}
 	session := newSession(s.ctx, v, end)
+	session.door = func() Door { return s.set.Load().Door }
 	if s.o.Replicas != nil {
 		session.id = s.o.Replicas.SessionID()
 	}
-	peer, err := v.room.Proxy.Connect(session.ctx, v.view, string(v.who), session)
+	peer, err := v.room.Proxy.Connect(session.ctx, v.view, string(v.who.Principal), session)
 	if err != nil {
 		session.stop()
 		end()

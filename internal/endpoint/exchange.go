@@ -25,6 +25,7 @@ type exchange struct {
 	waits     atomic.Bool     // the request waits for a person, or did
 	begins    chan struct{}   // closed when an event stream begins, if there is no response before
 	begin     func()          // closes it
+	admitted  func() error    // why its host would not be let in any more
 	end       func()          // no longer counts the request in
 }
 
@@ -45,6 +46,9 @@ func (x *exchange) Respond(response []byte) error {
 	}
 	return x.st.put(response, true, x.gone)
 }
+
+// Admitted implements proxy.Vouched.
+func (x *exchange) Admitted() error { return x.admitted() }
 
 // Reject implements proxy.Exchange.
 func (x *exchange) Reject(response []byte) error {
@@ -81,7 +85,7 @@ func (x *exchange) Header(name string) (value string, sent bool) {
 func (s *Server) exchange(v visit, m rpc.Message) {
 	ctx := v.r.Context()
 	reads := accepts(v.r)
-	from := proxy.Sender{View: v.view, Principal: string(v.who), Session: v.r.Header.Get(headerClient)}
+	from := proxy.Sender{View: v.view, Principal: string(v.who.Principal), Session: v.r.Header.Get(headerClient)}
 	switch {
 	case m.Method == "notifications/cancelled" && m.ID == nil: // SDKs send it beside closing the connection, which says the same
 		v.w.WriteHeader(http.StatusAccepted)
@@ -99,6 +103,7 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 	}
 	defer end() // who goes away takes the request back
 	x := newExchange(v.r, reads, end)
+	x.admitted = func() error { return good(s.set.Load().Door, v.who) }
 	v.room.Proxy.Exchange(ctx, from, x, m)
 	whole, none := x.first(ctx)
 	status := x.status(whole)

@@ -2,9 +2,11 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"callgate/internal/rpc"
 )
@@ -12,8 +14,7 @@ import (
 // held is what a host holds open with one request: the request while it is served, and the connection on which it
 // listens after that. It ends when the host is not let in any more. The server's open guards it.
 type held struct {
-	who        Principal
-	tenants    []string // that the credential named
+	who        Guest
 	tenant     string   // whose room the request is in; "" until it is in one
 	credential []string // the Authorization header
 	end        func()   // may be called more than once, and does not wait
@@ -31,7 +32,7 @@ func (h *held) let(ctx context.Context, door Door) bool {
 		r.Header["Authorization"] = h.credential
 	}
 	who, err := door.Admit(r)
-	return err == nil && who.Principal == h.who && slices.Equal(who.Tenants, h.tenants)
+	return err == nil && who.Principal == h.who.Principal && slices.Equal(who.Tenants, h.who.Tenants)
 }
 
 var errExpelled = &httpError{http.StatusUnauthorized, rpc.CodeInvalidRequest, "callgate: the credential of this host is no longer valid"}
@@ -110,21 +111,75 @@ func (s *open) endUnless(stays func(*held) bool) {
 	}
 }
 
+// evictions end what hosts have open that are not let in any more.
+type evictions struct {
+	server  *Server
+	secrets map[Principal]secretSum // of the hosts, as recheck saw them last
+}
+
 // expel ends what is open of hosts that the door does not let in any more: requests and streams whose credential it
 // refuses, sessions of which it knows nobody, and both of a tenant that is none any more.
-func (s *Server) expel(door Door) {
-	s.open.endUnless(func(h *held) bool {
-		tenant := s.open.tenantOf(h)
-		return (tenant == "" || s.o.Rooms.Knows(tenant)) && h.let(s.ctx, door)
-	})
-	known := func(session *Session) bool {
-		return door.knows(session.who, session.room.Tenant) && s.o.Rooms.Knows(session.room.Tenant)
+func (e *evictions) expel(door Door) {
+	e.turnOut(func(h *held) bool {
+		tenant := e.server.open.tenantOf(h)
+		return (tenant == "" || e.server.o.Rooms.Knows(tenant)) && h.let(e.server.ctx, door)
+	}, func(session *Session) bool {
+		return door.knows(session.who.Principal, session.room.Tenant) && e.server.o.Rooms.Knows(session.room.Tenant)
+	}, func(tenant, who string) bool { return door.knows(Principal(who), tenant) })
+}
+
+// recheck ends, until the server does, what is open by a credential that was replaced, was taken away or has ended. A
+// session goes on after a credential that ends by itself: its host comes back with the next one.
+func (e *evictions) recheck() {
+	ticker := time.NewTicker(fresh)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-e.server.ctx.Done():
+			return
+		}
+		door := e.server.set.Load().Door
+		good, before := door.holding(), e.secrets
+		e.secrets = door.secrets()
+		e.tellReplaced(before)
+		e.turnOut(func(h *held) bool { return good(h.who) },
+			func(session *Session) bool { return session.who.secret == (secretSum{}) || good(session.who) },
+			func(_, who string) bool { return before[Principal(who)] == e.secrets[Principal(who)] })
 	}
-	for _, session := range s.open.ofOthers(known) {
-		s.log.Info("a session ends: its host is not let in any more", "host", session.who)
-		s.wg.Go(func() { s.open.drop(session) })
+}
+
+// tellReplaced tells which names have another secret than before, or none.
+func (e *evictions) tellReplaced(before map[Principal]secretSum) {
+	for name, now := range e.secrets {
+		if was, known := before[name]; known && was != now && e.server.o.Replaced != nil {
+			e.server.o.Replaced(string(name), now == secretSum{})
+		}
 	}
-	s.wg.Go(func() { s.o.Rooms.Expel(func(tenant, who string) bool { return door.knows(Principal(who), tenant) }) })
+}
+
+// turnOut ends what does not stay of requests and streams, sessions, and what hosts have open without a session. What
+// waits there for a person is withdrawn first, so that the record does not say that the host did it.
+func (e *evictions) turnOut(stays func(*held) bool, session func(*Session) bool, known func(tenant, who string) bool) {
+	others := e.server.open.ofOthers(session)
+	for _, one := range others {
+		e.server.log.Info("a session ends: its host is not let in any more", "host", one.who.Principal)
+		one.peer.Expelled()
+	}
+	closeRest := e.server.o.Rooms.Expel(known)
+	e.server.open.endUnless(stays)
+	for _, one := range others {
+		e.server.wg.Go(func() { e.server.open.drop(one) })
+	}
+	e.server.wg.Go(closeRest)
+}
+
+// good says why a credential is not good any more; nil while it is.
+func good(door Door, who Guest) error {
+	if !door.holding()(who) {
+		return errors.New("the credential of its host is no longer valid")
+	}
+	return nil
 }
 
 // ofOthers are the sessions that are not known.

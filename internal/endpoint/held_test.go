@@ -7,7 +7,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"callgate/proxy"
 )
 
 // outOfReach are replicas at which a request ends before it arrives.
@@ -28,5 +34,190 @@ func TestExpelledWhileARequestIsPassedOn(t *testing.T) {
 	newRelay(outOfReach{end: end}, slog.New(slog.DiscardHandler)).passOn(visit{w: w, r: httptest.NewRequestWithContext(ctx, "POST", "/mcp", nil)}, "other", "1", home{request: []byte("1")})
 	if w.Code != http.StatusUnauthorized {
 		t.Errorf("answered %d %s", w.Code, w.Body)
+	}
+}
+
+// leaving is a session's peer that notes how it ends.
+type leaving struct {
+	proxy.Peer
+	mu  sync.Mutex
+	how []string
+}
+
+func (l *leaving) note(what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.how = append(l.how, what)
+}
+
+func (l *leaving) Expelled() { l.note("expelled") }
+func (l *leaving) Close()    { l.note("closed") }
+
+func (l *leaving) all() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.how, " ")
+}
+
+// emptyRooms notes whose stateless sessions end.
+type emptyRooms struct {
+	Rooms
+	expelled func(who string)
+}
+
+func (r emptyRooms) Expel(known func(tenant, who string) bool) func() {
+	for _, who := range []string{"laptop", "desk"} {
+		if !known("", who) {
+			r.expelled(who)
+		}
+	}
+	return func() {}
+}
+
+// What the holder of a token has open ends when the token is replaced or taken away, and no sooner. A call of theirs
+// that waits is not let run even before that.
+func TestAReplacedTokenEndsWhatItHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		secrets := map[Principal]string{"laptop": "first", "desk": "second"}
+		var mu sync.Mutex
+		read := func(name Principal) func() (string, error) {
+			return func() (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if secrets[name] == "" {
+					return "", errors.New("no such file")
+				}
+				return secrets[name], nil
+			}
+		}
+		change := func(name Principal, to string) {
+			mu.Lock()
+			defer mu.Unlock()
+			secrets[name] = to
+		}
+		door := NewTokens(Token{Name: "laptop", Secret: read("laptop")}, Token{Name: "desk", Secret: read("desk")})
+		var replaced, stateless []string
+		s := &Server{log: slog.New(slog.DiscardHandler), o: Options{
+			Rooms:    emptyRooms{expelled: func(who string) { stateless = append(stateless, who) }},
+			Replaced: func(name string, gone bool) { replaced = append(replaced, name) },
+		}}
+		s.ctx, s.stop = context.WithCancel(t.Context())
+		s.open.sessions = map[string]*Session{}
+		s.set.Store(&settings{Settings: Settings{Door: door}})
+		s.evictions = evictions{s, door.secrets()}
+		began := map[string]*Session{}
+		ended := map[string]bool{}
+		for name, secret := range secrets {
+			r := httptest.NewRequest("POST", "/mcp", nil)
+			r.Header.Set("Authorization", "Bearer "+secret)
+			who, err := door.Admit(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := &held{who: who, end: func() { ended[string(name)] = true }}
+			s.open.hold(h)
+			session := newSession(s.ctx, visit{who: who, room: &Room{}}, func() {})
+			session.peer, session.door = &leaving{}, func() Door { return door }
+			if err := s.open.register(session, h); err != nil {
+				t.Fatal(err)
+			}
+			began[string(name)] = session
+		}
+		s.wg.Go(s.evictions.recheck)
+		time.Sleep(3 * fresh)
+		synctest.Wait()
+		if len(ended)+len(replaced)+len(stateless) > 0 || began["laptop"].Admitted() != nil {
+			t.Errorf("ended while nothing has changed: %v %v %v", ended, replaced, stateless)
+		}
+		change("laptop", "third")
+		if began["laptop"].Admitted() == nil || began["desk"].Admitted() != nil {
+			t.Error("a call of the old token may run")
+		}
+		time.Sleep(2 * fresh)
+		synctest.Wait()
+		if how := began["laptop"].peer.(*leaving).all(); how != "expelled closed" || !ended["laptop"] || strings.Join(stateless, " ") != "laptop" {
+			t.Errorf("replaced: %q, %v, %q", how, ended, stateless)
+		}
+		change("desk", "")
+		time.Sleep(2 * fresh)
+		synctest.Wait()
+		if how := began["desk"].peer.(*leaving).all(); how != "expelled closed" || !ended["desk"] || strings.Join(replaced, " ") != "laptop desk" {
+			t.Errorf("taken away: %q, %v, %q", how, ended, replaced)
+		}
+		s.stop()
+		s.wg.Wait()
+	})
+}
+
+// When a token of an issuer has expired, its streams end and its waiting calls may not run, unless its session has been
+// shown the next one meanwhile.
+func TestAnExpiredTokenEndsWhatItHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door := &OAuth{o: OAuthConfig{Issuer: "https://issuer.example"}}
+		alice := func(until time.Duration) Guest {
+			return Guest{Principal: "https://issuer.example alice", until: time.Now().Add(until)}
+		}
+		s := &Server{log: slog.New(slog.DiscardHandler), o: Options{Rooms: emptyRooms{expelled: func(string) {}}}}
+		s.ctx, s.stop = context.WithCancel(t.Context())
+		s.open.sessions = map[string]*Session{}
+		s.set.Store(&settings{Settings: Settings{Door: door}})
+		s.evictions = evictions{server: s}
+		ended := false
+		h := &held{who: alice(time.Minute), end: func() { ended = true }}
+		s.open.hold(h)
+		session := newSession(s.ctx, visit{who: h.who, room: &Room{}}, func() {})
+		session.peer, session.door = &leaving{}, func() Door { return door }
+		if err := s.open.register(session, h); err != nil {
+			t.Fatal(err)
+		}
+		s.wg.Go(s.evictions.recheck)
+		time.Sleep(50 * time.Second)
+		synctest.Wait()
+		if ended || session.Admitted() != nil {
+			t.Error("ended before the token has")
+		}
+		time.Sleep(12 * time.Second)
+		synctest.Wait()
+		if !ended || session.Admitted() == nil {
+			t.Errorf("goes on after the token has expired: %t", ended)
+		}
+		if s.open.find(session.id, visit{who: alice(time.Minute), room: session.room}) != session || session.Admitted() != nil {
+			t.Error("its host cannot go on with the next token")
+		}
+		s.stop()
+		s.wg.Wait()
+	})
+}
+
+// A token that is good and grants too little is told apart from a bad one.
+func TestTooNarrowAScope(t *testing.T) {
+	iss, sign := issuer(t)
+	const audience = "https://tools.example.com:7778/mcp"
+	door, err := NewOAuth(t.Context(), OAuthConfig{Issuer: iss, Audience: audience, Scope: "tools"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{log: slog.New(slog.DiscardHandler), refusals: refusals{log: slog.New(slog.DiscardHandler), by: map[string]*refusal{}}}
+	s.set.Store(&settings{Settings: Settings{Door: door}})
+	claims := map[string]any{"iss": iss, "aud": audience, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(), "scope": "other"}
+	for token, want := range map[string]struct {
+		status           int
+		challenge, notIn string
+	}{
+		sign(claims): {http.StatusForbidden, `error="insufficient_scope", scope="tools"`, "invalid_token"},
+		"x":          {http.StatusUnauthorized, `error="invalid_token"`, "insufficient_scope"},
+	} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/mcp", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		s.known(func(visit, Guest) { t.Error("let in") })(w, r)
+		if got := w.Header().Get("WWW-Authenticate"); w.Code != want.status || !strings.Contains(got, want.challenge) || strings.Contains(got, want.notIn) {
+			t.Errorf("%d %s", w.Code, got)
+		}
+	}
+	delete(claims, "exp")
+	r := httptest.NewRequest("POST", "/mcp", nil)
+	r.Header.Set("Authorization", "Bearer "+sign(claims))
+	if _, err := door.Admit(r); err == nil || !strings.Contains(err.Error(), "does not say when it expires") {
+		t.Errorf("without an end: %v", err)
 	}
 }

@@ -50,12 +50,15 @@ func NewOAuth(ctx context.Context, o OAuthConfig) (*OAuth, error) {
 	if o.JWKS != "" {
 		keys = oidc.NewRemoteKeySet(background, o.JWKS)
 	}
-	config := &oidc.Config{ClientID: o.Audience, SupportedSigningAlgs: algorithms}
+	config := &oidc.Config{ClientID: o.Audience, SupportedSigningAlgs: algorithms, SkipExpiryCheck: true} // readClaims looks at the times
 	if keys != nil {
 		return &OAuth{o: o, verifier: oidc.NewVerifier(o.Issuer, keys, config)}, nil
 	}
 	provider, err := oidc.NewProvider(background, o.Issuer)
 	if err != nil {
+		if _, unreachable := errors.AsType[*url.Error](err); unreachable {
+			return nil, fmt.Errorf("oauth.issuer: it cannot be reached: %w", err)
+		}
 		return nil, fmt.Errorf("oauth.issuer: %w; give the place of its keys with oauth.jwks if it publishes no metadata", err)
 	}
 	return &OAuth{o: o, verifier: provider.VerifierContext(background, config)}, ctx.Err()
@@ -93,21 +96,28 @@ func (a *OAuth) Admit(r *http.Request) (who Guest, err error) {
 	case token.subject == "":
 		return who, errors.New("the token names no subject")
 	case a.o.Scope != "" && !slices.Contains(token.scopes, a.o.Scope):
-		return who, fmt.Errorf("the token does not grant %q", a.o.Scope)
+		return who, &scopeError{a.o.Scope}
 	}
-	return Guest{Principal(token.issuer + " " + token.subject), token.tenants}, nil
+	return Guest{Principal: Principal(token.issuer + " " + token.subject), Tenants: token.tenants, until: token.until}, nil
 }
+
+// scopeError says that a token is good, and does not grant enough.
+type scopeError struct{ scope string }
+
+func (e *scopeError) Error() string { return fmt.Sprintf("the token does not grant %q", e.scope) }
 
 const metadataPath = "/.well-known/oauth-protected-resource"
 
 // challenge leads the host to the metadata.
-func (a *OAuth) challenge(r *http.Request) string {
+func (a *OAuth) challenge(r *http.Request, why error) string {
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
 	}
 	challenge := fmt.Sprintf(`Bearer resource_metadata="%s://%s%s%s"`, scheme, r.Host, metadataPath, r.URL.EscapedPath())
-	if r.Header.Get("Authorization") != "" {
+	if _, narrow := errors.AsType[*scopeError](why); narrow {
+		challenge += `, error="insufficient_scope"`
+	} else if r.Header.Get("Authorization") != "" {
 		challenge += `, error="invalid_token"`
 	}
 	if a.o.Scope != "" {
@@ -138,4 +148,10 @@ func (a *OAuth) knows(who Principal, _ string) bool {
 	return strings.HasPrefix(string(who), a.o.Issuer+" ")
 }
 
-func (*OAuth) open() bool { return false }
+func (a *OAuth) holding() func(Guest) bool {
+	now := time.Now()
+	return func(who Guest) bool { return a.knows(who.Principal, "") && now.Before(who.until) }
+}
+
+func (*OAuth) secrets() map[Principal]secretSum { return nil }
+func (*OAuth) open() bool                       { return false }

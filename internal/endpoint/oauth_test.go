@@ -151,6 +151,8 @@ func TestOAuthAdmits(t *testing.T) {
 			"other issuer":         {with("iss", "https://other.example.com"), false},
 			"expired":              {with("exp", time.Now().Add(-time.Hour).Unix()), false},
 			"no end":               {with("exp", nil), false},
+			"bound to a key":       {with("cnf", map[string]any{"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}), false},
+			"bound to a cert":      {with("cnf", map[string]any{"x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"}), false},
 			"not yet":              {with("nbf", time.Now().Add(time.Hour).Unix()), false},
 			"no subject":           {with("sub", nil), false},
 			"no scope":             {with("scope", "toolset"), false},
@@ -191,11 +193,11 @@ func TestOAuthAdmits(t *testing.T) {
 			r.Header.Set("Authorization", "Bearer "+c.token)
 			who, err := door.Admit(r)
 			if (err == nil) != c.in || c.in && who.Principal != Principal(iss+" alice") {
-				t.Errorf("%s: %q, %v", name, who, err)
+				t.Errorf("%s: %q, %v", name, who.Principal, err)
 			}
 		}
 		r := httptest.NewRequest("POST", "http://callgate.example/mcp/db", nil)
-		if got := door.challenge(r); got != `Bearer resource_metadata="http://callgate.example/.well-known/oauth-protected-resource/mcp/db", scope="tools"` {
+		if got := door.challenge(r, nil); got != `Bearer resource_metadata="http://callgate.example/.well-known/oauth-protected-resource/mcp/db", scope="tools"` {
 			t.Errorf("challenge %s", got)
 		}
 		mux := http.NewServeMux()

@@ -43,6 +43,7 @@ func (s *open) find(id string, v visit) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if session := s.sessions[id]; session != nil && session.belongs(v) && session.view == v.view {
+		session.renew(v.who)
 		return session
 	}
 	return nil
@@ -67,6 +68,7 @@ func (s *open) findOld(v visit) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if session := s.sessions[v.r.URL.Query().Get("sessionId")]; session != nil && session.single && session.belongs(v) {
+		session.renew(v.who)
 		return session
 	}
 	return nil

@@ -43,7 +43,7 @@ func (s *Server) post(v visit) {
 	}
 	stateless := proxy.IsStateless(m) || v.r.Header.Get(headerVersion) >= proxy.StatelessVersion
 	if s.log.Enabled(v.r.Context(), slog.LevelDebug) {
-		s.log.Debug("message of a host", "from", v.who, "method", m.Method, "id", string(m.ID), "stateless", stateless)
+		s.log.Debug("message of a host", "from", v.who.Principal, "method", m.Method, "id", string(m.ID), "stateless", stateless)
 	}
 	if stateless {
 		s.exchange(v, m)

@@ -30,8 +30,9 @@ type Rooms interface {
 	Enter(r *http.Request, who Guest, path string) (room *Room, leave func(), err error)
 	// Knows reports whether there still is such a tenant.
 	Knows(tenant string) bool
-	// Expel ends what hosts have open without a session, but for those who are known.
-	Expel(known func(tenant, who string) bool)
+	// Expel withdraws what waits for a person of hosts without a session, but for those who are known. The caller MUST
+	// call end, which ends all that they have open, and waits for it.
+	Expel(known func(tenant, who string) bool) (end func())
 	// Farewell tells those who wait in any room that the server ends.
 	Farewell()
 }
@@ -51,8 +52,8 @@ func (o *only) Enter(*http.Request, Guest, string) (*Room, func(), error) {
 func (o *only) Knows(string) bool { return true }
 
 // Expel implements Rooms.
-func (o *only) Expel(known func(tenant, who string) bool) {
-	o.Proxy.Expel(func(who string) bool { return known("", who) })
+func (o *only) Expel(known func(tenant, who string) bool) (end func()) {
+	return o.Proxy.Expel(func(who string) bool { return known("", who) })
 }
 
 // Farewell implements Rooms.

@@ -29,7 +29,7 @@ func TestWhereHostsOfTheOldTransportPost(t *testing.T) {
 // A request that comes while its session ends is counted in no longer than the session.
 func TestNothingBeginsInASessionThatHasEnded(t *testing.T) {
 	ended := 0
-	session := newSession(t.Context(), visit{who: "alice", room: &Room{}}, func() { ended++ })
+	session := newSession(t.Context(), visit{who: Guest{Principal: "alice"}, room: &Room{}}, func() { ended++ })
 	session.peer = closedPeer{}
 	session.close()
 	_, err := session.begin([]byte("1"), false, func() { ended++ })
@@ -60,7 +60,7 @@ func TestNoSessionIsLeftOfAnInitializeThatIsTakenBack(t *testing.T) {
 		s.open.sessions = map[string]*Session{}
 		ctx, cancel := context.WithCancel(t.Context())
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(""))
-		v := visit{w: httptest.NewRecorder(), r: r, who: "alice", room: &Room{Tenant: "acme", Share: share}, held: &held{end: func() {}}}
+		v := visit{w: httptest.NewRecorder(), r: r, who: Guest{Principal: "alice"}, room: &Room{Tenant: "acme", Share: share}, held: &held{end: func() {}}}
 		session := newSession(t.Context(), v, end)
 		session.peer = closedPeer{}
 		if err := s.open.register(session, v.held); err != nil {

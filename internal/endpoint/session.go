@@ -21,7 +21,8 @@ import (
 // none goes to the standalone stream, which the host reads with a GET.
 type Session struct {
 	id   string
-	who  Principal
+	who  Guest       // who began it, and until when its last credential is good
+	door func() Door // that lets hosts in now
 	room *Room
 	view proxy.View
 	peer proxy.Peer
@@ -61,7 +62,26 @@ type running struct {
 }
 
 // belongs reports whether the visitor is who began the session, of the same tenant.
-func (s *Session) belongs(v visit) bool { return s.who == v.who && s.room.Tenant == v.room.Tenant }
+func (s *Session) belongs(v visit) bool {
+	return s.who.Principal == v.who.Principal && s.who.secret == v.who.secret && s.room.Tenant == v.room.Tenant
+}
+
+// renew notes that the host came with a credential that ends later.
+func (s *Session) renew(who Guest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if who.until.After(s.who.until) {
+		s.who.until = who.until
+	}
+}
+
+// Admitted implements proxy.Vouched.
+func (s *Session) Admitted() error {
+	s.mu.Lock()
+	who := s.who
+	s.mu.Unlock()
+	return good(s.door(), who)
+}
 
 // maxRunning bounds the requests of one session that run at once.
 const maxRunning = 1024

@@ -195,7 +195,7 @@ func TestTheStatusOfARefusalDoesNotDependOnTime(t *testing.T) {
 
 // A host whose request waits for a person gets the head of the response, and an event to come back to, at once.
 func TestAWaitForAPersonBeginsTheEventStream(t *testing.T) {
-	s := newSession(t.Context(), visit{who: "alice", room: &Room{}}, func() {})
+	s := newSession(t.Context(), visit{who: Guest{Principal: "alice"}, room: &Room{}}, func() {})
 	st, err := s.begin([]byte("1"), false, func() {})
 	if err != nil {
 		t.Fatal(err)

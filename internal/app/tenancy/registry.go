@@ -140,10 +140,16 @@ func (h *Registry) Knows(name string) bool {
 }
 
 // Expel implements endpoint.Rooms.
-func (h *Registry) Expel(known func(tenant, who string) bool) {
+func (h *Registry) Expel(known func(tenant, who string) bool) (end func()) {
 	names, open := h.pool.All()
+	ends := make([]func(), len(open))
 	for i, one := range open {
-		one.Proxy.Expel(func(who string) bool { return h.Knows(names[i]) && known(names[i], who) })
+		ends[i] = one.Proxy.Expel(func(who string) bool { return h.Knows(names[i]) && known(names[i], who) })
+	}
+	return func() {
+		for _, end := range ends {
+			end()
+		}
 	}
 }
 

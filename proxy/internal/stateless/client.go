@@ -54,6 +54,7 @@ type Host interface {
 	Definition(ctx context.Context, tool string) []byte // nil for a tool that is not offered
 	Welcome(version string) []byte                      // what the result of the handshake would be now
 	Context() context.Context
+	Expelled() // withdraws what waits for a person: the host is not let in any more
 	Close()
 }
 
@@ -111,7 +112,8 @@ type Client struct {
 	watched       map[string]int // URIs of resources, with how many listen to changes
 	level         int            // log messages that servers were asked for
 	users         int
-	idle          *time.Timer // ends the client
+	idle          *time.Timer  // ends the client
+	admitted      func() error // why the host's last credential is not good any more; nil where it needs none
 }
 
 // New returns the clients of one process. Close them.
@@ -468,7 +470,7 @@ func (all *Clients) Close() {
 	}
 	clear(s.tasks)
 	s.mu.Unlock()
-	all.closeEach(func(clientKey) bool { return true })
+	closeEach(all.take(func(clientKey) bool { return true }))
 	s.work.Wait()
 }
 
@@ -482,28 +484,38 @@ func (all *Clients) Farewell() {
 	}
 }
 
-// Expel ends the sessions of principals that are not known.
-func (all *Clients) Expel(known func(principal string) bool) {
-	all.closeEach(func(key clientKey) bool { return !known(key.from.Principal) })
+// Expel withdraws what waits for a person in the sessions of principals that are not known. The caller MUST call end,
+// which ends those sessions and waits for it.
+func (all *Clients) Expel(known func(principal string) bool) (end func()) {
+	gone := all.take(func(key clientKey) bool { return !known(key.from.Principal) })
+	for _, c := range gone {
+		if c.shut(); c.host != nil {
+			c.host.Expelled()
+		}
+	}
+	return func() { closeEach(gone) }
 }
 
 // CloseSession ends the sessions of one transport's session, and waits for it.
 func (all *Clients) CloseSession(name string) {
-	all.closeEach(func(key clientKey) bool { return key.from.Session == name })
+	closeEach(all.take(func(key clientKey) bool { return key.from.Session == name }))
 }
 
-// closeEach ends the sessions that which says yes to, and waits for it.
-func (all *Clients) closeEach(which func(clientKey) bool) {
-	s := all
-	var clients []*Client
-	s.mu.Lock()
-	for key, c := range s.clients {
+// take takes the clients out that which says yes to. The caller MUST close them.
+func (all *Clients) take(which func(clientKey) bool) (clients []*Client) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for key, c := range all.clients {
 		if which(key) {
 			clients = append(clients, c)
-			delete(s.clients, key)
+			delete(all.clients, key)
 		}
 	}
-	s.mu.Unlock()
+	return clients
+}
+
+// closeEach ends sessions, and waits for it.
+func closeEach(clients []*Client) {
 	var closing sync.WaitGroup
 	for _, c := range clients {
 		closing.Go(c.close)
@@ -511,12 +523,17 @@ func (all *Clients) closeEach(which func(clientKey) bool) {
 	closing.Wait()
 }
 
-func (c *Client) close() {
-	c.open.Do(func() { // nobody opens it any more
+// shut has nobody open the client any more.
+func (c *Client) shut() {
+	c.open.Do(func() {
 		if c.err = errNoWay; c.before != nil {
 			c.before.leave()
 		}
 	})
+}
+
+func (c *Client) close() {
+	c.shut()
 	c.endSubscriptions()
 	if c.host != nil {
 		c.host.Close()

@@ -119,8 +119,32 @@ func (all *Clients) Serve(ctx context.Context, from Sender, x Exchange, m rpc.Me
 			return
 		}
 		defer c.leave()
+		c.came(x)
 		c.serve(ctx, x, r)
 	}()
+}
+
+// vouched is an Exchange that knows whether its host is still let in.
+type vouched interface{ Admitted() error }
+
+// came notes by which credential the host came last.
+func (c *Client) came(x Exchange) {
+	if by, ok := x.(vouched); ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.admitted = by.Admitted
+	}
+}
+
+// Admitted says why the host's last credential is not good any more; nil while it is.
+func (c *Client) Admitted() error {
+	c.mu.Lock()
+	admitted := c.admitted
+	c.mu.Unlock()
+	if admitted == nil {
+		return nil
+	}
+	return admitted()
 }
 
 func (all *Clients) told(err error) {
