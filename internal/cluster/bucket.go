@@ -33,6 +33,7 @@ type bucket struct {
 	taking  sync.Mutex // one change is taken at a time
 	telling sync.Mutex // watchers hear one change at a time
 
+	named atomic.Pointer[error] // errNamed when another replica has this one's name; nil else
 	ahead atomic.Pointer[error] // ErrNewer while something stands in the bucket that a newer callgate wrote; nil else
 
 	mu       sync.Mutex
@@ -96,6 +97,9 @@ func (b *bucket) watch(prefix string, hear func(key string, v value)) {
 }
 
 func (b *bucket) fresh() error {
+	if named := b.named.Load(); named != nil {
+		return *named
+	}
 	if ahead := b.ahead.Load(); ahead != nil {
 		return *ahead
 	}

@@ -64,7 +64,8 @@ type Cluster struct {
 	js     jetstream.JetStream
 	bucket *bucket
 	links  *links
-	front  *Cluster // has the connection and the links; nil when this one has
+	front  *Cluster     // has the connection and the links; nil when this one has
+	unlock func() error // gives back the data directory; nil when this is no replica, or another's worker
 
 	replicas  replicas
 	approvals *Approvals
@@ -92,9 +93,14 @@ func Open(o Options) (*Cluster, error) {
 	c := &Cluster{o: o, log: o.Logger, epoch: rand.Text()[:12]}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	var err error
+	if !o.onlooker {
+		if c.unlock, err = hold(o.DataDir); err != nil {
+			return nil, err
+		}
+	}
 	if o.URL == Embedded && !o.onlooker {
 		if c.server, err = startServer(o); err != nil {
-			return nil, err
+			return nil, errors.Join(err, c.unlock())
 		}
 	}
 	if c.conn, err = c.connect(); err == nil {
@@ -194,6 +200,11 @@ func (c *Cluster) Close() error {
 		}
 		if c.server != nil {
 			c.server.close()
+		}
+		if c.unlock != nil {
+			if err := c.unlock(); err != nil {
+				c.log.Error("cluster: the lock of the data directory", "error", err)
+			}
 		}
 	})
 	return nil

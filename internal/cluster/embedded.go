@@ -3,8 +3,14 @@
 package cluster
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -42,6 +48,9 @@ func startServer(o Options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := alreadyNamed(o, identity); err != nil {
+		return nil, err
+	}
 	// Who connects, as a replica or a command, shows and wants the certificate that only the cluster's key makes, on
 	// loopback too.
 	options := &natsserver.Options{
@@ -76,13 +85,67 @@ func startServer(o Options) (*server, error) {
 	return s, nil
 }
 
+// namesWithin bounds asking the other replicas for their names.
+const namesWithin = 2 * time.Second
+
+// alreadyNamed refuses to start a replica under the name of one that lives: NATS would take one for the other, and for
+// its copy of the data.
+func alreadyNamed(o Options, identity *tls.Config) error {
+	found := make(chan error, len(o.Peers))
+	asked := 0
+	for _, peer := range o.Peers {
+		if peer == o.Listen {
+			continue
+		}
+		asked++
+		go func() {
+			if name, err := nameOf(peer, identity); err == nil && name == o.Name {
+				found <- fmt.Errorf("%w: %s, at %s", errNamed, name, peer)
+				return
+			}
+			found <- nil
+		}()
+	}
+	var named error
+	for range asked {
+		if err := <-found; err != nil {
+			named = err
+		}
+	}
+	return named
+}
+
+// nameOf asks the embedded server at an address for the name of its replica, which NATS says first.
+func nameOf(peer string, identity *tls.Config) (string, error) {
+	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: namesWithin}, Config: identity.Clone()}
+	ctx, cancel := context.WithTimeout(context.Background(), namesWithin)
+	defer cancel()
+	conn, err := dialer.DialContext(ctx, "tcp", peer)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if err := conn.SetReadDeadline(time.Now().Add(namesWithin)); err != nil {
+		return "", err
+	}
+	line, err := bufio.NewReader(io.LimitReader(conn, 64<<10)).ReadBytes('\n')
+	if err != nil {
+		return "", err
+	}
+	var info struct {
+		Name string `json:"server_name"`
+	}
+	err = json.Unmarshal(bytes.TrimPrefix(line, []byte("INFO ")), &info)
+	return info.Name, err
+}
+
 // begin starts NATS, after the first time at the same address.
 func (s *server) begin() error {
 	one, err := natsserver.NewServer(s.options.Clone())
 	if err != nil {
 		return fmt.Errorf("the embedded NATS does not start: %w", err)
 	}
-	one.SetLoggerV2(natsLog{s.log}, false, false, false)
+	one.SetLoggerV2(newNatsLog(s.log), false, false, false)
 	one.Start()
 	if !one.ReadyForConnections(10 * time.Second) {
 		one.Shutdown()

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,8 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"callgate/internal/durable"
 )
@@ -117,4 +120,31 @@ func (m *memory) before() map[string]value {
 // lost says what was found of the bucket, and what to do.
 func (m *memory) lost(what string) error {
 	return fmt.Errorf("%w: %s: restore a backup with callgate cluster restore --replace, or start over by removing %s at every replica", ErrLost, what, filepath.Base(m.file))
+}
+
+// lockWithin is how long a replica waits for its data directory: Runs holds the lock for a moment.
+const lockWithin = 2 * time.Second
+
+func lockFile(dataDir string) string { return filepath.Join(dataDir, "cluster.lock") }
+
+// hold keeps other replicas from a data directory until unlock.
+func hold(dataDir string) (unlock func() error, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
+	defer cancel()
+	if unlock, err = durable.Lock(ctx, lockFile(dataDir)); ctx.Err() != nil {
+		return nil, fmt.Errorf("cluster: another replica runs in %s: give each a data directory of its own with --data-dir", dataDir)
+	}
+	return unlock, err
+}
+
+// Runs reports whether a replica runs in a data directory.
+func Runs(dataDir string) bool {
+	if _, err := os.Stat(lockFile(dataDir)); err != nil {
+		return false
+	}
+	unlock, err := durable.TryLock(lockFile(dataDir))
+	if err == nil {
+		err = unlock()
+	}
+	return errors.Is(err, durable.ErrHeld)
 }

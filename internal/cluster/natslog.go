@@ -3,16 +3,79 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"strings"
+	"sync"
+	"time"
 )
 
-// natsLog sends what the embedded server says to callgate's log. Its warnings are about routes that come and go.
-type natsLog struct{ log *slog.Logger }
+// natsLog sends what the embedded server says to callgate's log. Most of its warnings and errors are about routes and
+// leaders, which come and go with replicas: they are information. What it says of its storage is not.
+type natsLog struct {
+	log *slog.Logger
 
-func (n natsLog) Noticef(format string, v ...any) { n.log.Debug("nats: " + fmt.Sprintf(format, v...)) }
-func (n natsLog) Warnf(format string, v ...any)   { n.log.Info("nats: " + fmt.Sprintf(format, v...)) }
-func (n natsLog) Errorf(format string, v ...any)  { n.log.Info("nats: " + fmt.Sprintf(format, v...)) }
+	mu    *sync.Mutex
+	named *time.Time // when a duplicate name was told last
+}
+
+func newNatsLog(log *slog.Logger) natsLog { return natsLog{log, new(sync.Mutex), new(time.Time)} }
+
+func (n natsLog) Noticef(format string, v ...any) { n.say(slog.LevelDebug, format, v) }
+func (n natsLog) Warnf(format string, v ...any)   { n.say(slog.LevelWarn, format, v) }
+func (n natsLog) Errorf(format string, v ...any)  { n.say(slog.LevelError, format, v) }
 func (n natsLog) Fatalf(format string, v ...any)  { n.log.Error("nats: " + fmt.Sprintf(format, v...)) }
 func (n natsLog) Debugf(format string, v ...any)  {}
 func (n natsLog) Tracef(format string, v ...any)  {}
+
+func (n natsLog) say(level slog.Level, format string, v []any) {
+	text := fmt.Sprintf(format, v...)
+	if strings.Contains(text, "duplicate name") {
+		n.duplicate(text)
+		return
+	}
+	n.log.Log(context.Background(), levelOf(level, text), "nats: "+text)
+}
+
+// duplicateEvery is how often people are told of a name that two replicas have: NATS says it many times a second.
+const duplicateEvery = time.Minute
+
+func (n natsLog) duplicate(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Since(*n.named) > duplicateEvery {
+		*n.named = time.Now()
+		n.log.Warn("cluster: two replicas have the same cluster.name; give each its own", "nats", text)
+	}
+}
+
+var (
+	// ofStorage are words of warnings about data.
+	ofStorage = []string{"corrupt", "filestore", "checksum", "metafile", "metasum", "bad stream state", "out of", "exceeded", "critical", "permission denied", "no space", "unmarshalling"}
+	// ofRoutes are words of errors about replicas that come and go.
+	ofRoutes = []string{"route", "tls", "connect"}
+)
+
+// levelOf is how much what NATS says matters to people. That routes are not verified the way NATS knows is no news:
+// whoever connects shows a certificate that only the cluster's key makes.
+func levelOf(level slog.Level, text string) slog.Level {
+	lower := strings.ToLower(text)
+	has := func(words []string) bool {
+		for _, word := range words {
+			if strings.Contains(lower, word) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case level < slog.LevelWarn || strings.Contains(text, "DO NOT USE IN PRODUCTION"):
+		return slog.LevelDebug
+	case has(ofStorage):
+		return level
+	case level == slog.LevelError && !has(ofRoutes):
+		return level
+	}
+	return slog.LevelInfo
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -43,6 +44,39 @@ type replicas struct {
 	started time.Time
 	leaving bool
 	beaten  bool // a beat of this process was written
+	before  before
+}
+
+// before is the process that beat under this replica's name before it: one that ended, or one that lives.
+type before struct {
+	epoch string
+	rev   uint64
+	since time.Time // by the clock of this replica
+}
+
+// errNamed means that another replica has this one's name.
+var errNamed = errors.New("another replica that lives has this one's cluster.name: give each its own")
+
+// hear notes a beat of another process under this replica's name, before this one has beaten. Two of them are of one
+// that lives. The caller holds mu.
+func (r *replicas) hear(epoch string, rev uint64) {
+	if r.beaten || epoch == r.c.epoch {
+		return
+	}
+	if r.before.epoch == epoch && rev > r.before.rev {
+		err := fmt.Errorf("%w: %s", errNamed, r.c.o.Name)
+		r.c.bucket.named.Store(&err)
+	}
+	if r.before.epoch != epoch {
+		r.before = before{epoch: epoch, since: time.Now()}
+	}
+	r.before.rev = max(r.before.rev, rev)
+}
+
+// quiet reports whether this replica waits for a sign of life of one with its name: for three beats. The caller holds
+// mu.
+func (r *replicas) quiet() bool {
+	return !r.beaten && (r.c.bucket.named.Load() != nil || r.before.epoch != "" && time.Since(r.before.since) < 3*r.c.o.Lease/10)
 }
 
 type heard struct {
@@ -71,6 +105,7 @@ func (r *replicas) beat(key string, v value) {
 	r.known[name] = heard{p.Replica, time.Now()}
 	if p.Name == r.c.o.Name {
 		r.rev = v.rev
+		r.hear(p.Epoch, v.rev)
 	}
 	r.mu.Unlock()
 	if p.Name == r.c.o.Name && p.Epoch == r.c.epoch {
@@ -107,7 +142,7 @@ func unkeyed(name string) string { return strings.ReplaceAll(name, "=", ".") }
 // send says that this replica lives.
 func (r *replicas) send() {
 	r.mu.Lock()
-	if r.leaving {
+	if r.leaving || r.quiet() {
 		r.mu.Unlock()
 		return
 	}
@@ -131,11 +166,14 @@ func (r *replicas) send() {
 	if errors.Is(err, errConflict) { // the beat of a process before, or one of ours that was lost on the way
 		if _, now, err := b.read(r.c.ctx, key); err == nil || errors.Is(err, errNone) {
 			var other pulse
-			if beaten && json.Unmarshal(now.body, &other) == nil && other.Epoch != r.c.epoch {
+			if json.Unmarshal(now.body, &other) == nil && other.Epoch != r.c.epoch && beaten {
 				r.c.log.Warn("cluster: another process uses this replica's name; give each replica its own cluster.name", "name", r.c.o.Name)
 			}
 			r.mu.Lock()
 			r.rev = now.rev
+			if other.Epoch != "" {
+				r.hear(other.Epoch, now.rev)
+			}
 			r.mu.Unlock()
 		}
 		return
@@ -150,7 +188,7 @@ func (r *replicas) send() {
 // leave tells the others that this replica ends, so that they need not wait for its lease.
 func (r *replicas) leave() {
 	r.mu.Lock()
-	left := r.leaving
+	left := r.leaving || !r.beaten // then the beat is another's
 	r.leaving = true
 	r.mu.Unlock()
 	if left {

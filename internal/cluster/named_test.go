@@ -1,0 +1,69 @@
+//go:build !nonats
+
+package cluster
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"callgate/internal/testserver/addresses"
+	"callgate/internal/testserver/waits"
+)
+
+// A replica neither starts in the data directory of one that runs, nor under its name, and the one that runs goes on.
+func TestNamesAndFoldersAreApart(t *testing.T) {
+	all := open(t, 3)
+	free := addresses.Free(t, 1)
+	same := all[2].o
+	same.Name, same.Listen = "r3", free[0]
+	same.Peers = append([]string{free[0]}, same.Peers...)
+	if _, err := Open(same); err == nil || !strings.Contains(err.Error(), "another replica runs in "+same.DataDir) {
+		t.Errorf("two in one folder: %v", err)
+	}
+	if !Runs(same.DataDir) || Runs(t.TempDir()) {
+		t.Error("whether a replica runs is not known")
+	}
+	named := same
+	named.Name, named.DataDir = "r2", t.TempDir()
+	if _, err := Open(named); !errors.Is(err, errNamed) {
+		t.Errorf("two of one name: %v", err)
+	}
+	if Runs(named.DataDir) {
+		t.Error("it holds its folder")
+	}
+	for _, c := range all {
+		if err := c.Fresh(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// At a NATS of somebody else, the second of a name hears the first one's beats, and beats none.
+func TestNamesAtOneNATS(t *testing.T) {
+	outside := startOutside(t)
+	start := func() *Cluster {
+		c, err := Open(Options{URL: outside.ClientURL(), Name: "a", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	first := start()
+	waits.Until(t, "the first hears from the cluster", func() bool { return first.Fresh() == nil })
+	second := start()
+	waits.Until(t, "the second is refused", func() bool { return errors.Is(second.Fresh(), errNamed) })
+	second.Close()
+	if _, v, err := first.bucket.read(t.Context(), "beat.a"); err != nil || v.body == nil || first.Fresh() != nil {
+		t.Error("the first is gone", err, first.Fresh())
+	}
+	first.die()
+	third := start()
+	began := time.Now()
+	waits.Until(t, "one that takes its place is not", func() bool { return third.Fresh() == nil })
+	if time.Since(began) > 20*testLease {
+		t.Error("it took", time.Since(began))
+	}
+}
