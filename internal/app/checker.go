@@ -1,19 +1,40 @@
 package app
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/adrg/xdg"
 
 	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/cluster"
 	"callgate/internal/companion/hub"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
 	"callgate/permissions/store"
 )
 
-// NewChecker judges as the configuration says.
-func NewChecker(c *config.Config) (*rulebook.Checker, error) {
+// OpenChecker is NewChecker for a command, with the rules that hold. The caller calls done.
+func OpenChecker(ctx context.Context, c *config.Config, warn io.Writer) (ch *rulebook.Checker, done func(), err error) {
+	rules, done, err := OpenRules(ctx, c, warn)
+	if err != nil {
+		return nil, nil, err
+	}
+	if ch, err = NewChecker(c, rules); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return ch, done, nil
+}
+
+// NewChecker judges by the rules, and otherwise as the configuration says.
+func NewChecker(c *config.Config, rules *store.Store) (*rulebook.Checker, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -28,7 +49,7 @@ func NewChecker(c *config.Config) (*rulebook.Checker, error) {
 			Advisors:  c.PolicyEngines,
 			Protected: protected.WithNames(hub.SocketName).WithPorts(c.OwnPorts()),
 		},
-		Store: store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home}),
+		Store: rules,
 		Cwd:   cwd, Home: xdg.Home, Shell: c.ShellSetup, Unknown: func(tool string) error { return config.Misspelled(c, tool) }, Worker: c.Worker, DataDir: c.DataDir, CacheDir: c.Files().Cache(),
 	}
 	if ch.Agent, err = c.AgentRules(); err != nil {
@@ -43,4 +64,131 @@ func NewChecker(c *config.Config) (*rulebook.Checker, error) {
 		}
 	}
 	return ch, nil
+}
+
+// OpenRules opens the worker's rules for a command, to read and to change: those of all replicas where there are some,
+// and the file else. The cluster is connected to when they are first read. warn is told when the file differs from what
+// holds. The caller calls done.
+func OpenRules(ctx context.Context, c *config.Config, warn io.Writer) (rules *store.Store, done func(), err error) {
+	o := store.Options{Home: xdg.Home}
+	if c.Cluster.On() {
+		shared := &rulesFromAfar{ctx: ctx, config: c, warn: warn}
+		o.Shared, done = shared, shared.close
+	} else {
+		err, done = notAReplica(c), func() {}
+	}
+	return store.Open(c.Files().Permissions(), o), done, err
+}
+
+// notAReplica says what to do when the configuration has no cluster, and the data directory is that of a running replica:
+// what a command reads and changes there is not what holds.
+func notAReplica(c *config.Config) error {
+	if !cluster.Runs(c.ServedFrom()) {
+		return nil
+	}
+	return fmt.Errorf("a replica of a cluster runs in %s, and the cluster's rules and tools hold there: give its configuration with --config, or its cluster.url and cluster.key (CALLGATE_CLUSTER_URL, CALLGATE_CLUSTER_KEY)", c.ServedFrom())
+}
+
+// rulesFromAfar are the cluster's rules for a command, which is no replica and asks each time.
+type rulesFromAfar struct {
+	ctx    context.Context
+	config *config.Config
+	warn   io.Writer
+	one    *cluster.Cluster // nil until it is needed
+}
+
+func (r *rulesFromAfar) close() {
+	if r.one != nil {
+		r.one.Close()
+	}
+}
+
+// open connects, once, and makes the folder where commands keep copies.
+func (r *rulesFromAfar) open() (text readText, err error) {
+	first := r.one == nil
+	if first {
+		if err := os.MkdirAll(filepath.Dir(r.config.Files().Permissions()), 0o700); err != nil {
+			return text, err
+		}
+		if r.one, err = LookAtCluster(r.ctx, r.config, false); err != nil {
+			return text, fmt.Errorf("the cluster's rules hold, and cannot be reached: %w", err)
+		}
+	}
+	text = readText{r.ctx, sharedText{r.one.Document(documentRules), "cli:" + UserName()}}
+	if first {
+		err = r.compare(text)
+	}
+	return text, err
+}
+
+// compare tells whether the file has the rules that hold.
+func (r *rulesFromAfar) compare(text readText) error {
+	held, _, err := text.Text()
+	if err != nil {
+		return err
+	}
+	path := r.config.Files().Permissions()
+	here, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && bytes.Equal(here, held) {
+		return nil
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(r.warn, "%s; these are the cluster's\n", differs(path))
+	}
+	return err
+}
+
+// differs says that a file of rules is not what the cluster has.
+func differs(path string) string {
+	return fmt.Sprintf("%s differs from the cluster's rules, which hold: callgate rules diff shows how, rules push takes the file, and rules pull drops it", path)
+}
+
+func (r *rulesFromAfar) Text() ([]byte, uint64, error) {
+	from, err := r.open()
+	if err != nil {
+		return nil, 0, err
+	}
+	text, revision, err := from.Text()
+	if err == nil && revision == 0 {
+		err = errors.New("the cluster has no rules yet: start a replica, which gives it its own")
+	}
+	return text, revision, err
+}
+
+func (r *rulesFromAfar) Replace(revision uint64, text []byte) error {
+	from, err := r.open()
+	if err != nil {
+		return err
+	}
+	return from.Replace(revision, text)
+}
+
+// OpenPins opens the accepted tool definitions for a command: those of all replicas, where there are some. The caller
+// calls done.
+func OpenPins(ctx context.Context, c *config.Config) (pins *tools.Pins, done func() error, err error) {
+	if pins, err = tools.OpenPins(c.Files().Pins()); err != nil {
+		return nil, nil, err
+	}
+	if !c.Cluster.On() {
+		return pins, func() error { return nil }, notAReplica(c)
+	}
+	one, err := LookAtCluster(ctx, c, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	pins.Share(func(server string) store.Shared {
+		return readText{ctx, sharedText{one.Document(documentPins(server)), "a command"}}
+	}, "a command")
+	return pins, one.Close, nil
+}
+
+// readText is a sharedText for commands, which are not replicas. It asks the cluster each time.
+type readText struct {
+	ctx context.Context
+	sharedText
+}
+
+func (r readText) Text() ([]byte, uint64, error) {
+	v, err := r.document.Read(r.ctx)
+	return v.Text, v.Revision, err
 }

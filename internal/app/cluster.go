@@ -149,45 +149,55 @@ func (r *replica) sharePins(pins *tools.Pins) {
 	}
 }
 
-// OpenPins opens the accepted tool definitions for a command: those of all replicas, where there are some. The caller
-// calls done.
-func OpenPins(ctx context.Context, c *config.Config) (pins *tools.Pins, done func() error, err error) {
-	if pins, err = tools.OpenPins(c.Files().Pins()); err != nil || !c.Cluster.On() {
-		return pins, func() error { return nil }, err
-	}
-	one, err := LookAtCluster(ctx, c, false)
-	if err != nil {
-		return nil, nil, err
-	}
-	pins.Share(func(server string) store.Shared {
-		return readText{ctx, sharedText{one.Document(documentPins(server)), "a command"}}
-	}, "a command")
-	return pins, one.Close, nil
-}
-
-// readText is a sharedText for commands, which are not replicas. It asks the cluster each time.
-type readText struct {
-	ctx context.Context
-	sharedText
-}
-
-func (r readText) Text() ([]byte, uint64, error) {
-	v, err := r.document.Read(r.ctx)
-	return v.Text, v.Revision, err
-}
-
 // watchFreshness shows people when nothing can run.
 func (r *replica) watchFreshness(ctx context.Context) {
 	ticker := time.NewTicker(time.Second / 4)
 	defer ticker.Stop()
 	silent := r.problems.of("the cluster", "nothing runs until this callgate hears from its cluster again: ")
+	file := fileLook{r: r}
 	for {
 		silent(r.cluster.Fresh())
+		file.look()
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// fileLook tells people when somebody has changed the file of the rules at this replica, which changes nothing.
+type fileLook struct {
+	r      *replica
+	at     durable.Stamp // of the file, when it was last compared
+	rules  uint64        // revision that it was compared with
+	doubts bool          // it differed then: the replica may just have been writing it
+}
+
+func (f *fileLook) look() {
+	path := f.r.config.Files().Permissions()
+	now, err := durable.LookThrough(path)
+	if err != nil { // without the file, nobody takes it for what holds
+		f.r.problems.set("the rules' file")
+		f.at = durable.Stamp{}
+		return
+	}
+	v, err := f.r.cluster.Document(documentRules).Now()
+	if err != nil || now.Same(f.at) && v.Revision == f.rules && !f.doubts {
+		return
+	}
+	again := f.doubts && now.Same(f.at) && v.Revision == f.rules
+	f.at, f.rules = now, v.Revision
+	text, err := os.ReadFile(path)
+	switch same := err == nil && string(text) == string(v.Text); {
+	case same:
+		f.doubts = false
+		f.r.problems.set("the rules' file")
+	case again:
+		f.doubts = false
+		f.r.problems.set("the rules' file", differs(path))
+	default:
+		f.doubts = true
 	}
 }
 

@@ -281,7 +281,7 @@ func (s *Sidecar) openCompanion() error {
 	}
 	s.people = &backend.Backend{
 		Config: s.config, Log: s.log, Gate: s.Gate, Proxy: s.Proxy, Store: s.rules, Retrieval: s.retrieval, Pins: s.pins,
-		Checker: func() (*rulebook.Checker, error) { return NewChecker(s.current.Load()) },
+		Checker: func() (*rulebook.Checker, error) { return NewChecker(s.current.Load(), s.rules) },
 	}
 	s.closers = append(s.closers, func() error { s.people.Close(); return nil })
 	if s.config.Listen != "off" {

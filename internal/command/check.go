@@ -54,10 +54,11 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 			if err != nil {
 				return err
 			}
-			checker, err := app.NewChecker(c)
+			checker, done, err := app.OpenChecker(cmd.Context(), c, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
+			defer done()
 			checker.Explain, checker.Judge.Freezer = explain, app.OpenFreezer(c.DataDir)
 			if session != "" {
 				if err := rememberFile(checker, session); err != nil {
@@ -89,6 +90,7 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 			return exitOf(answer)
 		},
 	}
+	cmd.Flags().AddFlagSet(s.Shared)
 	cmd.Flags().BoolVar(&fromStdin, "stdin", false, "read calls from standard input, a JSON object a line")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&explain, "explain", false, "also show the rules and grants that did not decide, and why")

@@ -130,10 +130,11 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 		return changeCredential(c.DataDir, fmt.Sprintf("Credential %s: replaced.", name), func() error { return credentials.At(c.DataDir).Rotate(name) })
 	}
 	o.Merge = func() error {
-		_, b, err := rules.Open(s, io.Discard)
+		_, b, done, err := rules.Open(ctx, s, io.Discard, io.Discard)
 		if err != nil {
 			return err
 		}
+		defer done()
 		return b.MergeDefaults()
 	}
 	o.Start = func() error { return app.LaunchHub(ctx, c.DataDir, o.Config) }

@@ -56,10 +56,11 @@ what was said in chats; each call has a case for "callgate rules test".
 			}
 			o.Worker = c.Worker
 			made, damaged := report.Make(c.DataDir, o)
-			checker, err := app.NewChecker(c)
+			checker, done, err := app.OpenChecker(cmd.Context(), c, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
+			defer done()
 			if made.Suggested, err = suggest.Suggest(checker, suggest.Options{Since: o.Since, Project: o.Project, Host: o.Host}); made.Suggested == nil {
 				return errors.Join(damaged, err)
 			}

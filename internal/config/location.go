@@ -74,8 +74,11 @@ func Program(dataDir string) string {
 	return "callgate --data-dir " + Quote(dataDir)
 }
 
+// ServedFrom is the data directory of the callgate serve that serves this worker. A tenant's own lies within it.
+func (c *Config) ServedFrom() string { return cmp.Or(c.base, c.DataDir) }
+
 // Program is the function of that name for the data directory of this configuration.
-func (c *Config) Program() string { return Program(cmp.Or(c.base, c.DataDir)) }
+func (c *Config) Program() string { return Program(c.ServedFrom()) }
 
 // Quote writes a word as a shell reads it.
 func Quote(word string) string {

@@ -117,10 +117,11 @@ func List(ctx context.Context, c *config.Config) (found *Found, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	checker, err := app.NewChecker(c)
+	checker, closed, err := app.OpenChecker(ctx, c, io.Discard)
 	if err != nil {
 		return nil, err
 	}
+	defer closed()
 	catalogues := make([][]proxy.Offered, len(servers))
 	found = &Found{Tools: []Tool{}, Guard: map[string]string{}, Down: map[string]string{}}
 	var mu sync.Mutex // of the maps

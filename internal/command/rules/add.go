@@ -26,10 +26,11 @@ could never decide anything.`,
 			if err != nil {
 				return err
 			}
-			c, b, err := Open(s, cmd.OutOrStdout())
+			c, b, done, err := openFor(cmd, s)
 			if err != nil {
 				return err
 			}
+			defer done()
 			if err := config.Misspelled(c, args[0]); err != nil {
 				return err
 			}
@@ -49,10 +50,11 @@ func newRulesRemoveCommand(s *config.Settings) *cobra.Command {
   callgate rules remove 'github_*'`,
 		Args: config.ArgsBetween(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, b, err := Open(s, cmd.OutOrStdout())
+			_, b, done, err := openFor(cmd, s)
 			if err != nil {
 				return err
 			}
+			defer done()
 			pattern := ""
 			if len(args) == 2 {
 				pattern = args[1]

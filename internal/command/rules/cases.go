@@ -48,10 +48,11 @@ the rules:
 			if err != nil {
 				return err
 			}
-			checker, err := app.NewChecker(c)
+			checker, done, err := app.OpenChecker(cmd.Context(), c, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
+			defer done()
 			if policy == nil { // cases that want a denial would hold by rules that nobody can read
 				if _, err := checker.Policy(); err != nil {
 					return err

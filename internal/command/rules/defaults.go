@@ -25,10 +25,11 @@ in your order and with your comments. Rules from an earlier version's defaults a
 			if show == apply {
 				return errors.New("say --diff to see what would change, or --apply to change it")
 			}
-			_, b, err := Open(s, cmd.OutOrStdout())
+			_, b, done, err := openFor(cmd, s)
 			if err != nil {
 				return err
 			}
+			defer done()
 			if apply {
 				return b.MergeDefaults()
 			}

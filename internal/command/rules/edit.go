@@ -21,10 +21,11 @@ the error with line and column and leaves the file as it is; on a terminal you c
 given or revoked meanwhile are kept.`,
 		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, b, err := Open(s, cmd.OutOrStdout())
+			_, b, done, err := openFor(cmd, s)
 			if err != nil {
 				return err
 			}
+			defer done()
 			e := rulebook.Edit{Book: b, Launch: rulebook.Launcher(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())}
 			if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 				e.Answer = func(ctx context.Context) (string, error) {

@@ -28,10 +28,11 @@ CLI (.toml) or Cedar. It lists on standard error what does not translate, and le
 			if !slices.Contains(formats, to) {
 				return fmt.Errorf("--to %q: use %s", to, strings.Join(formats, ", "))
 			}
-			c, book, err := Open(s, cmd.OutOrStdout())
+			c, book, done, err := openFor(cmd, s)
 			if err != nil {
 				return err
 			}
+			defer done()
 			policy, err := rulebook.ReadPolicy(rulesFile)
 			if policy == nil && err == nil {
 				policy, err = book.Store.Policy()

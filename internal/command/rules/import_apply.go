@@ -20,10 +20,11 @@ import (
 // applyImport adds the rules of an import to the worker's file. It fails if one that asks or denies does not hold then,
 // after adding the others.
 func applyImport(cmd *cobra.Command, s *config.Settings, im *translate.Import, from string) error {
-	_, book, err := Open(s, cmd.OutOrStdout())
+	_, book, done, err := openFor(cmd, s)
 	if err != nil {
 		return err
 	}
+	defer done()
 	im.Rules = im.Ordered()
 	base, text, refused, err := withImport(book, im)
 	if err != nil {

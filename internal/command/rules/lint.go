@@ -32,10 +32,11 @@ then leave without a question.
 --strict exits with 1 if there are warnings.`,
 		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, b, err := Open(s, cmd.OutOrStdout())
+			c, b, done, err := openFor(cmd, s)
 			if err != nil {
 				return err
 			}
+			defer done()
 			policy, err := rulebook.ReadPolicy(rulesFile)
 			if policy == nil && err == nil {
 				policy, err = b.Store.Policy()

@@ -22,10 +22,11 @@ func newRulesListCommand(s *config.Settings) *cobra.Command {
 not in the file and not listed.`,
 		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, b, err := Open(s, cmd.OutOrStdout())
+			c, b, done, err := openFor(cmd, s)
 			if err != nil {
 				return err
 			}
+			defer done()
 			policy, err := layers(c, b)
 			if err != nil {
 				return err
@@ -77,10 +78,11 @@ From the next call on, their calls ask again.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, b, err := Open(s, cmd.OutOrStdout())
+			_, b, done, err := openFor(cmd, s)
 			if err != nil {
 				return err
 			}
+			defer done()
 			return b.Revoke(args, tool)
 		},
 	}

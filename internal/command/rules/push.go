@@ -61,7 +61,7 @@ refuses a file that lacks grants given meanwhile: pull first, or name the revisi
 	}
 	cmd.Flags().StringVar(&file, "file", "", "`file`, or folder with workers/NAME/permissions.jsonc (default: the worker's own)")
 	cmd.Flags().Uint64Var(&onto, "onto", 0, "`revision` to replace, with its grants; push refuses if it is not the newest")
-	return shareFlags(s, cmd)
+	return cmd
 }
 
 // lacksGrants reports whether one of before is not among next.

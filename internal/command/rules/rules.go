@@ -2,15 +2,14 @@
 package rules
 
 import (
+	"context"
 	"io"
 
-	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
-	"callgate/permissions/store"
 )
 
 func NewCommand(s *config.Settings) *cobra.Command {
@@ -18,7 +17,8 @@ func NewCommand(s *config.Settings) *cobra.Command {
 		Use:   "rules",
 		Short: "List, change and test rules and grants",
 		Long: `Rules works on the worker's permissions.jsonc. Every change is checked first, keeps comments and order, is on record,
-and applies to the next call, also in running callgates.`,
+and applies to the next call, also in running callgates. In a cluster, these commands read and change the rules of all
+replicas, and need one that runs.`,
 		Example: `  callgate rules list
   callgate rules add shell_exec 'git push *' confirm
   callgate rules test
@@ -26,6 +26,7 @@ and applies to the next call, also in running callgates.`,
 		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	cmd.PersistentFlags().AddFlagSet(s.Shared)
 	cmd.AddCommand(
 		newRulesListCommand(s), newRulesRevokeCommand(s), newRulesAddCommand(s), newRulesRemoveCommand(s),
 		newRulesEditCommand(s), newRulesTestCommand(s), newRulesSimulateCommand(s), newRulesSuggestCommand(s), newRulesLintCommand(s), newRulesDefaultsCommand(s),
@@ -34,13 +35,21 @@ and applies to the next call, also in running callgates.`,
 	return cmd
 }
 
-// Open opens the worker's rules file; what a command does with it goes to out.
-func Open(s *config.Settings, out io.Writer) (*config.Config, *rulebook.Book, error) {
-	c, err := s.Load()
-	if err != nil {
-		return nil, nil, err
+// openFor is Open for a command.
+func openFor(cmd *cobra.Command, s *config.Settings) (*config.Config, *rulebook.Book, func(), error) {
+	return Open(cmd.Context(), s, cmd.OutOrStdout(), cmd.ErrOrStderr())
+}
+
+// Open opens the rules that hold for the worker: the file's, or the cluster's. What a command does with them goes to
+// out. The caller calls done.
+func Open(ctx context.Context, s *config.Settings, out, warn io.Writer) (c *config.Config, b *rulebook.Book, done func(), err error) {
+	if c, err = s.Load(); err != nil {
+		return nil, nil, nil, err
 	}
-	rules := store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home})
+	rules, done, err := app.OpenRules(ctx, c, warn)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	record := func(apply func() (string, error)) error { return app.Change(c, apply) }
-	return c, &rulebook.Book{Store: rules, Out: out, Record: record}, nil
+	return c, &rulebook.Book{Store: rules, Out: out, Record: record}, done, nil
 }

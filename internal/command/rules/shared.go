@@ -89,7 +89,7 @@ permissions.jsonc.before.`,
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "`file`, or folder with workers/NAME/permissions.jsonc (default: the worker's own)")
-	return shareFlags(s, cmd)
+	return cmd
 }
 
 func newRulesDiffCommand(s *config.Settings) *cobra.Command {
@@ -112,11 +112,5 @@ func newRulesDiffCommand(s *config.Settings) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "`file`, or folder with workers/NAME/permissions.jsonc (default: the worker's own)")
-	return shareFlags(s, cmd)
-}
-
-// shareFlags gives a command the flags that name a cluster.
-func shareFlags(s *config.Settings, cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().AddFlagSet(s.Shared)
 	return cmd
 }

@@ -49,10 +49,11 @@ judged are counted with the reason.`,
 			if err != nil {
 				return err
 			}
-			checker, err := app.NewChecker(c)
+			checker, done, err := app.OpenChecker(cmd.Context(), c, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
+			defer done()
 			before, err := checker.Store.Policy()
 			if err != nil {
 				return err

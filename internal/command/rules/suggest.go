@@ -43,11 +43,12 @@ Nothing changes without --apply, which keeps a backup and is on record.`,
 			if err := o.check(cmd); err != nil {
 				return err
 			}
-			c, book, err := Open(s, cmd.OutOrStdout())
+			c, book, done, err := openFor(cmd, s)
 			if err != nil {
 				return err
 			}
-			checker, err := app.NewChecker(c)
+			defer done()
+			checker, err := app.NewChecker(c, book.Store)
 			if err != nil {
 				return err
 			}
