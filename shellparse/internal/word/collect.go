@@ -15,7 +15,6 @@ import (
 type collector struct {
 	a          *Reader
 	notNumbers map[string]bool
-	texts      map[string]bool // variables that an assignment gives what is not certainly a number
 }
 
 // Anything stands for a change of a variable that is not named.
@@ -32,12 +31,12 @@ func (a *Reader) Collect(f *syntax.File, text string) {
 		return
 	}
 	before := maps.Clone(a.Shell.Once)
-	c := collector{a: a, notNumbers: map[string]bool{}, texts: map[string]bool{}}
+	c := collector{a: a, notNumbers: map[string]bool{}}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		c.node(n)
 		return true
 	})
-	for name := range c.texts {
+	for name := range a.Shell.texts {
 		if a.Evaluates(name) {
 			a.Found.Problem("dynamic", "The shell evaluates what the integer variable "+findings.Quote(name)+" is given, which can run code.")
 		}
@@ -202,9 +201,13 @@ func (c *collector) assign(as *syntax.Assign, uses int) {
 
 // gives notes that an assignment gives a variable a value, which is certainly a number or not.
 func (c *collector) gives(name string, number bool) {
-	if !number {
-		c.texts[name] = true
+	if number {
+		return
 	}
+	if c.a.Shell.texts == nil {
+		c.a.Shell.texts = map[string]bool{}
+	}
+	c.a.Shell.texts[name] = true
 }
 
 // integers notes the variables that a declaration makes integers.

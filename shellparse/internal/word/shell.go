@@ -72,6 +72,7 @@ type Shell struct {
 	bodies   map[string]struct{} // functions the text defines anywhere
 	secrets  map[string]bool     // variables that are given a credential
 	Given    map[string][]string // the values that variables are given where they are known
+	texts    map[string]bool     // variables that an assignment gives what is not certainly a number
 	integers map[string]bool     // variables whose values the shell evaluates as arithmetic
 	repeats  bool                // something of the text can run more than once
 }
