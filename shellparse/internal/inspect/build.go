@@ -123,7 +123,7 @@ func runMake(a *walk.Walker, c *walk.Call) bool {
 // Targets that remove what was built, and variables that name folders and files, by custom.
 var (
 	cleaning = lazyregexp.New(`(?i)clean|clobber|purge|mrproper|wipe|\bnuke`)
-	places   = lazyregexp.New(`(?i)(?:dirs?|dist|out|output|dest|prefix|root|folder|path|files?|objs?|artifacts?|clean)$`)
+	places   = lazyregexp.New(`(?i)(?:dirs?|dist|out|output|dest|prefix|root|folder|path|objs?|artifacts?|clean|(?:^|_)files?)$`)
 )
 
 // chooses says that a variable may choose which folder a target removes, and that this is none that builds fill.

@@ -70,6 +70,14 @@ func inspectEnvironments(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 			c.EffectOf("environment "+h.Value.Text, h)
 		}
 	}
+	for _, w := range c.Argv[1:] { // nox takes several names behind one option
+		if w.Known && w.Text == "--" {
+			break
+		}
+		if w.Known && !strings.HasPrefix(w.Text, "-") && publishesIn(w) {
+			c.EffectAt("environment "+w.Text, w)
+		}
+	}
 	for _, e := range c.Sc.Env {
 		if environmentNames[e.Name] && publishesIn(word.Word{Text: e.Value.Value, Known: e.Value.Known}) {
 			c.Effect("environment " + e.Value.Value)
