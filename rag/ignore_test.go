@@ -1,6 +1,7 @@
 package rag
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,6 +137,7 @@ func TestLeftOut(t *testing.T) {
 	writeFiles(t, dir, map[string]string{
 		"a.go": "package a", "above.go": "x", "excluded.go": "x", "node_modules/x/y.js": "x", "go.sum": "x", ".env": "KEY=1",
 		"prod.env.local": "x", ".env.example": "KEY=", "key.pem": "x", "own.go": "x", "wanted/.env": "x", "x.png": "x", "doc.pdf": "x", "sheet.XLSX": "x",
+		"in/.gitignore": "b.go", "in/b.go": "x",
 		"big.txt": strings.Repeat("x", 3<<20), "denied/a.go": "x", "a.denied": "x",
 		".callgateignore": "own.go\n!wanted/.env\n",
 	})
@@ -151,19 +153,26 @@ func TestLeftOut(t *testing.T) {
 		return filepath.Base(path) == "denied" || filepath.Ext(path) == ".denied"
 	}})
 	names, left := walked(t, x, dir)
-	if want := []string{".callgateignore", ".env.example", "a.go", "prod.env.local", "wanted/.env"}; !slices.Equal(names, want) {
+	if want := []string{".callgateignore", ".env.example", "a.go", "in/.gitignore", "prod.env.local", "wanted/.env"}; !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}
 	reasons := map[string]string{}
 	for _, s := range left {
 		reasons[s.name] = s.reason
 	}
-	for name, want := range map[string]string{"doc.pdf": "PDF", "sheet.XLSX": "Office", "big.txt": "more than 2097152", "denied": "denied", "a.denied": "denied"} {
+	outer := filepath.Join(top, "repo")
+	for name, want := range map[string]string{
+		"node_modules": "left out by default", "go.sum": "left out by default", ".env": "its name suggests secrets", "key.pem": "its name suggests secrets",
+		"own.go": "ignored by .callgateignore", "above.go": "ignored by " + filepath.Join(outer, ".gitignore"),
+		"excluded.go": "ignored by " + filepath.Join(outer, ".git", "info", "exclude"), "in/b.go": "ignored by in/.gitignore",
+		"x.png": "not text", "loop": "a symbolic link", "out": "a symbolic link", "out.go": "a symbolic link", "in.go": "a symbolic link",
+		"doc.pdf": "PDF", "sheet.XLSX": "Office", "big.txt": "more than 2097152", "denied": "denied", "a.denied": "denied",
+	} {
 		if !strings.Contains(reasons[name], want) {
 			t.Errorf("%s is left out because of %q, want %q", name, reasons[name], want)
 		}
 	}
-	if len(reasons) != 5 {
+	if len(reasons) != 18 || len(left) != 18 {
 		t.Errorf("reasons for %q", reasons)
 	}
 }
@@ -173,7 +182,18 @@ func TestMaxFiles(t *testing.T) {
 	writeFiles(t, dir, map[string]string{"a": "", "b": "", "c": ""})
 	names, left := walked(t, memory(t, Options{MaxFiles: 2}), dir)
 	if len(names) != 2 || len(left) != 1 || left[0].reason != "1 files are left out: more than 2" {
-		t.Errorf("got %q, left %q", names, left)
+		t.Errorf("got %q, left %v", names, left)
+	}
+}
+
+// What is expected to be left out is listed, but not without end.
+func TestManyLeftOut(t *testing.T) {
+	var e expected
+	for i := range maxExpected + 3 {
+		e.add(fmt.Sprint(i), "a symbolic link")
+	}
+	if all := e.all(); len(all) != maxExpected+1 || all[maxExpected].reason != "3 more files and folders are left out" {
+		t.Errorf("%d are listed", len(all))
 	}
 }
 

@@ -434,7 +434,7 @@ func TestConcurrent(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	root := t.TempDir()
-	writeFiles(t, root, map[string]string{"a.go": "package a\n", "b.pdf": "x", "c.bin": "\x00\x00"})
+	writeFiles(t, root, map[string]string{"a.go": "package a\n", "b.pdf": "x", "c.bin": "\x00\x00", "d.pem": "x"})
 	x := open(t, t.TempDir(), Options{})
 	var got []string
 	if _, err := x.Sync(t.Context(), root, func(e Event) {
@@ -444,7 +444,7 @@ func TestEvents(t *testing.T) {
 	}
 	want := []string{
 		"start 0/1 ", "skip 0/1 PDF and Office files are not read: convert them to text or Markdown",
-		"progress 1/1 ", "done 1/1 ",
+		"skip 0/1 not text, by its name", "skip 0/1 its name suggests secrets", "progress 1/1 ", "done 1/1 ",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -17,10 +17,13 @@ import (
 type Event struct {
 	Kind    EventKind
 	Path    string // EventStart: the workspace; EventProgress, EventSkip: the file, relative to it
-	Reason  string // EventSkip: why the file is left out
+	Reason  string // EventSkip: why the file, or a folder with all that is in it, is left out
 	Indexed int    // files done
 	Total   int    // files to do
 	Summary Summary
+	// Expected: EventSkip of what ignore files name, and of what is no text by its name. Summary.Skipped does not count it,
+	// and after the first 10,000 one event stands for the rest.
+	Expected bool
 }
 
 // EventKind is what an Event tells.
@@ -134,8 +137,10 @@ func (u *update) begin(total int) {
 }
 
 func (u *update) skip(s skipped) {
-	u.sum.Skipped++
-	u.progress(Event{Kind: EventSkip, Path: s.name, Reason: s.reason, Indexed: u.done, Total: u.total})
+	if !s.expected {
+		u.sum.Skipped++
+	}
+	u.progress(Event{Kind: EventSkip, Path: s.name, Reason: s.reason, Expected: s.expected, Indexed: u.done, Total: u.total})
 }
 
 // keep removes from the index every file that is not among files.
@@ -240,7 +245,7 @@ func (u *update) collect(reports <-chan report, stop func()) error {
 			u.done++
 			if r.why != nil {
 				u.remove(r.file)
-				u.skip(skipped{r.file, r.why.Error()})
+				u.skip(skipped{name: r.file, reason: r.why.Error()})
 			}
 			u.progress(Event{Kind: EventProgress, Path: r.file, Indexed: u.done, Total: u.total})
 		}

@@ -80,14 +80,18 @@ type found struct {
 	info    fs.FileInfo
 }
 
-// skipped is a file that is left out for a reason that its owner may want to know.
-type skipped struct{ name, reason string }
+// skipped is a file that is left out, or a folder with all that is in it.
+type skipped struct {
+	name, reason string
+	expected     bool // ignore files, or what it is, say so
+}
 
 // walk lists files and directories. It follows no links, because their targets are indexed where they are, or are
 // outside the workspace. It skips what cannot be read.
 func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, left []skipped, err error) {
 	fsys := w.root.FS()
 	beyond := 0
+	var expected expected
 	var secret []fs.FileInfo // denied files that have other names
 	var linked []int         // places in files that have other names
 	inside := map[string]*ignore.Files{".": w.ignores}
@@ -99,7 +103,7 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 			if name == "." {
 				return err
 			}
-			left = append(left, skipped{name, err.Error()})
+			left = append(left, skipped{name: name, reason: err.Error()})
 			if d != nil && d.IsDir() {
 				return fs.SkipDir
 			}
@@ -110,7 +114,8 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 			return nil
 		}
 		rules := inside[path.Dir(name)]
-		if rules.Ignored(name, d.IsDir()) {
+		if why := rules.Why(name, d.IsDir()); why != "" {
+			expected.add(name, why)
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -120,7 +125,7 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 			return nil
 		}
 		if w.isDenied(name) {
-			left = append(left, skipped{name, "denied"})
+			left = append(left, skipped{name: name, reason: "denied"})
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -134,9 +139,10 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 		}
 		f, reason := w.candidate(name, d)
 		switch {
-		case reason != "":
-			left = append(left, skipped{name, reason})
+		case f == nil && notForText(name, d) != "":
+			expected.add(name, reason)
 		case f == nil:
+			left = append(left, skipped{name: name, reason: reason})
 		case len(files) >= w.max:
 			beyond++ // counted, not listed: there may be millions
 		default:
@@ -149,15 +155,52 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 	})
 	files, left = withoutLinks(files, linked, secret, left)
 	if beyond > 0 {
-		left = append(left, skipped{".", fmt.Sprintf("%d files are left out: more than %d", beyond, w.max)})
+		left = append(left, skipped{name: ".", reason: fmt.Sprintf("%d files are left out: more than %d", beyond, w.max)})
 	}
-	return files, dirs, left, err
+	return files, dirs, append(left, expected.all()...), err
 }
 
-// candidate looks at a file from outside. Neither result is set for what is not text at all.
+// maxExpected bounds how many files and folders are listed of those that everybody expects to be left out.
+const maxExpected = 10_000
+
+// expected lists the first of them, and counts the others: there may be millions.
+type expected struct {
+	listed []skipped
+	more   int
+}
+
+func (e *expected) add(name, reason string) {
+	if len(e.listed) == maxExpected {
+		e.more++
+		return
+	}
+	e.listed = append(e.listed, skipped{name, reason, true})
+}
+
+func (e *expected) all() []skipped {
+	if e.more == 0 {
+		return e.listed
+	}
+	return append(e.listed, skipped{".", fmt.Sprintf("%d more files and folders are left out", e.more), true})
+}
+
+// notForText says why a file is not one that texts are in, "" if it may be.
+func notForText(name string, d fs.DirEntry) string {
+	switch {
+	case d.Type()&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case !d.Type().IsRegular():
+		return "not a regular file"
+	case binaryNames[ext(name)]:
+		return "not text, by its name"
+	}
+	return ""
+}
+
+// candidate looks at a file from outside, and says why it is none.
 func (w *workspace) candidate(name string, d fs.DirEntry) (*found, string) {
-	if !d.Type().IsRegular() || binaryNames[ext(name)] {
-		return nil, ""
+	if reason := notForText(name, d); reason != "" {
+		return nil, reason
 	}
 	if reason := unsupported(name); reason != "" {
 		return nil, reason
@@ -336,7 +379,7 @@ func appendLinked(secret []fs.FileInfo, d fs.DirEntry) []fs.FileInfo {
 func withoutLinks(files []found, linked []int, secret []fs.FileInfo, left []skipped) ([]found, []skipped) {
 	for _, i := range slices.Backward(linked) {
 		if slices.ContainsFunc(secret, func(s fs.FileInfo) bool { return os.SameFile(s, files[i].info) }) {
-			left = append(left, skipped{files[i].name, "denied: another name of a denied file"})
+			left = append(left, skipped{name: files[i].name, reason: "denied: another name of a denied file"})
 			files = slices.Delete(files, i, i+1)
 		}
 	}

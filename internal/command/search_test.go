@@ -21,11 +21,14 @@ func searchSetup(t *testing.T) (root string, run func(args ...string) (stdout, s
 	root = t.TempDir()
 	data := t.TempDir()
 	for name, text := range map[string]string{
-		"auth/token.go":    "package auth\n\n// refreshToken renews the access token.\nfunc refreshToken() error {\n\treturn nil // \x1b[31mred\n}\n",
-		"web/page.py":      "def render_page(title):\n    return title\n",
-		"secrets/notes.md": "# The token of the bank\n",
-		"prod.env":         "TOKEN=s3cr3t\n",
-		"paper.pdf":        "%PDF",
+		"auth/token.go":     "package auth\n\n// refreshToken renews the access token.\nfunc refreshToken() error {\n\treturn nil // \x1b[31mred\n}\n",
+		"web/page.py":       "def render_page(title):\n    return title\n",
+		"secrets/notes.md":  "# The token of the bank\n",
+		"prod.env":          "TOKEN=s3cr3t\n",
+		"paper.pdf":         "%PDF",
+		"old.txt":           "Die Gr\xf6\xdfe\n",
+		".env":              "TOKEN=s3cr3t\n",
+		"node_modules/a.js": "x\n",
 	} {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -61,12 +64,16 @@ func TestIndexAndSearch(t *testing.T) {
 	if err != nil || !strings.Contains(out, ": 2 files, 2 chunks; 2 files changed, 0 files removed in ") {
 		t.Fatalf("index says %q, %q, %v", out, errOut, err)
 	}
-	for _, want := range []string{"paper.pdf: PDF and Office files are not read", "prod.env: denied", "secrets: denied|secrets/notes.md: denied", "left out 1 file: PDF"} {
+	for _, want := range []string{"paper.pdf: PDF and Office files are not read", "prod.env: denied", "secrets: denied|secrets/notes.md: denied", "left out 1 file: PDF and Office files are not read: convert them to text or Markdown\n",
+		"old.txt: it is not UTF-8 or UTF-16: convert it\n", ".env: its name suggests secrets\n", "node_modules: left out by default\n"} {
 		if !strings.Contains(errOut, strings.Split(want, "|")[0]) && !strings.Contains(errOut, strings.Split(want, "|")[len(strings.Split(want, "|"))-1]) {
 			t.Errorf("index -v says %q, want %q", errOut, want)
 		}
 	}
-	if out, _, err = run("index", root, "--json"); err != nil || !strings.Contains(out, `{"chunkCount":2,"duration":`) || !strings.Contains(out, `"totalFiles":2,"type":"index_start"`) {
+	if _, errOut, err = run("index", root); err != nil || !strings.Contains(errOut, "left out 1 file: it is not UTF-8 or UTF-16: convert it (callgate index -v lists them)\n") || strings.Contains(errOut, ".env") {
+		t.Errorf("index says %q, %v", errOut, err)
+	}
+	if out, _, err = run("index", root, "--json"); err != nil || !strings.Contains(out, `{"chunkCount":2,"duration":`) || !strings.Contains(out, `"totalFiles":3,"type":"index_start"`) || !strings.Contains(out, `{"path":".env","reason":"its name suggests secrets","type":"index_skip"}`) {
 		t.Errorf("index --json says %q, %v", out, err)
 	}
 	if _, _, err = run("index", filepath.Join(root, "paper.pdf")); err == nil || !strings.Contains(err.Error(), "PDF and Office files are not read") {

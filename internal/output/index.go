@@ -51,7 +51,9 @@ func (p *Progress) Event(e rag.Event) {
 		if p.verbose {
 			fmt.Fprintf(p.err, "%s: %s\n", visible.Text(e.Path), visible.Text(e.Reason))
 		}
-		p.skipped[e.Reason]++
+		if !e.Expected {
+			p.skipped[e.Reason]++
+		}
 	case rag.EventProgress:
 		if p.terminal && time.Since(p.drawn) > 50*time.Millisecond {
 			p.drawn = time.Now()
@@ -92,8 +94,11 @@ func (p *Progress) write(e rag.Event) {
 func (p *Progress) sayUnsupported() {
 	for reason, n := range p.skipped {
 		switch {
-		case strings.HasPrefix(reason, "PDF"):
-			fmt.Fprintf(p.err, "left out %s: %s\n", visible.Count(n, "file"), reason)
+		case strings.HasPrefix(reason, "PDF"), strings.HasPrefix(reason, "it is not UTF-8"):
+			if fmt.Fprintf(p.err, "left out %s: %s", visible.Count(n, "file"), reason); !p.verbose {
+				fmt.Fprint(p.err, " (callgate index -v lists them)")
+			}
+			fmt.Fprintln(p.err)
 		case strings.Contains(reason, "are left out: "), strings.HasPrefix(reason, "no room: "):
 			fmt.Fprintln(p.err, reason)
 		}

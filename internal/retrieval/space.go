@@ -207,7 +207,9 @@ func (w *space) follow(e rag.Event) (tell bool) {
 		}
 		return tell
 	case rag.EventSkip:
-		w.status.Skipped++
+		if !e.Expected {
+			w.status.Skipped++
+		}
 		return false
 	case rag.EventDone:
 		w.status.IndexedFiles, w.status.TotalFiles, w.status.CurrentFile = e.Indexed, e.Total, ""

@@ -37,6 +37,6 @@ func (g Git) Ignores(name string, dir bool) bool {
 	if path.Base(name) == ".git" {
 		return true
 	}
-	ignored, _ := decide(g.files, name, dir)
-	return ignored
+	why, _ := decide(g.files, name, dir)
+	return why != ""
 }

@@ -20,6 +20,7 @@ type rule struct {
 type rules struct {
 	dir   string // where it is, relative to the workspace
 	up    string // instead, when it is above the workspace: the workspace's path from there
+	why   string // what they leave out is left out
 	rules []rule
 }
 
@@ -37,7 +38,7 @@ const (
 )
 
 // builtin are left out unless an ignore file says otherwise.
-var builtin = parseRules(".", `
+var builtin = withReason("left out by default", `
 .git
 .hg
 .svn
@@ -74,7 +75,7 @@ flake.lock
 `)
 
 // secretFiles hold secrets, judging by their names. Only .callgateignore can include them.
-var secretFiles = parseRules(".", `
+var secretFiles = withReason("its name suggests secrets", `
 .env
 .env.*
 !.env.example
@@ -100,6 +101,12 @@ id_ed25519
 .gnupg/
 .aws/
 `)
+
+func withReason(why, text string) rules {
+	r := parseRules(".", text)
+	r.why = why
+	return r
+}
 
 func parseRules(dir, text string) rules {
 	out := rules{dir: dir}
@@ -179,20 +186,25 @@ func readRules(root fs.FS, dir, name string) (rules, bool) {
 	if err != nil {
 		return rules{}, false
 	}
-	return parseRules(dir, string(data)), true
+	r := parseRules(dir, string(data))
+	r.why = "ignored by " + name
+	return r, true
 }
 
 // Ignored reports whether name, relative to the workspace, is left out. The caller has asked about the
 // directories above before: what is inside of one that is left out cannot come back.
-func (g *Files) Ignored(name string, dir bool) bool {
-	if ignored, said := decide(g.own, name, dir); said {
-		return ignored
+func (g *Files) Ignored(name string, dir bool) bool { return g.Why(name, dir) != "" }
+
+// Why returns for what reason name is left out, "" if it is not: see Ignored.
+func (g *Files) Why(name string, dir bool) string {
+	if why, said := decide(g.own, name, dir); said {
+		return why
 	}
 	if ignored, said := g.secrets.decide(name, dir); said && ignored {
-		return true
+		return g.secrets.why
 	}
-	ignored, _ := decide(g.git, name, dir)
-	return ignored
+	why, _ := decide(g.git, name, dir)
+	return why
 }
 
 // Secret reports whether the name says that the file holds secrets.
@@ -201,14 +213,16 @@ func (g *Files) Secret(name string) bool {
 	return said && ignored
 }
 
-// decide asks the innermost file first.
-func decide(files []rules, name string, dir bool) (ignored, said bool) {
+// decide asks the innermost file first. It returns why name is left out, "" if it is not.
+func decide(files []rules, name string, dir bool) (why string, said bool) {
 	for i := len(files) - 1; i >= 0; i-- {
-		if ignored, said := files[i].decide(name, dir); said {
-			return ignored, true
+		if ignored, said := files[i].decide(name, dir); ignored {
+			return files[i].why, true
+		} else if said {
+			return "", true
 		}
 	}
-	return false, false
+	return "", false
 }
 
 // decide returns what the last rule that matches says.
@@ -286,13 +300,18 @@ func matchName(pattern, name string) bool {
 	return err == nil && ok
 }
 
+// ignoredBy is the reason for what an ignore file outside the workspace leaves out.
+func ignoredBy(dir, name string) string {
+	return "ignored by " + filepath.Join(dir, filepath.FromSlash(name))
+}
+
 // rulesAbove reads the ignore files of the git repository that dir is in.
 func rulesAbove(dir string) []rules {
 	var inward []rules
 	for at, up := dir, ""; ; {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			if exclude, ok := readRules(os.DirFS(at), ".git/info", "exclude"); ok {
-				exclude.dir, exclude.up = ".", up
+				exclude.dir, exclude.up, exclude.why = ".", up, ignoredBy(at, ".git/info/exclude")
 				inward = append([]rules{exclude}, inward...)
 			}
 			return inward
@@ -304,7 +323,7 @@ func rulesAbove(dir string) []rules {
 		up = strings.TrimSuffix(path.Join(filepath.Base(at), up), "/")
 		at = parent
 		if r, ok := readRules(os.DirFS(at), ".", GitName); ok {
-			r.up = up
+			r.up, r.why = up, ignoredBy(at, GitName)
 			inward = append([]rules{r}, inward...)
 		}
 	}

@@ -20,6 +20,7 @@ func userRules() (rules, bool) {
 	if ok && len(r.rules) == 0 {
 		return rules{}, false
 	}
+	r.why = "ignored by " + path
 	return r, ok
 }
 
