@@ -42,6 +42,13 @@ func fromHere(path string) string {
 	return path
 }
 
+// Unindexed prints which paths no query can find.
+func Unindexed(w io.Writer, paths []string) {
+	for _, path := range paths {
+		fmt.Fprintf(w, "not in the index, so never found: %s\n", visible.Text(path))
+	}
+}
+
 // hitPrinter prints passages with the query's words set off.
 type hitPrinter struct {
 	palette

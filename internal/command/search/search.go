@@ -16,7 +16,6 @@ import (
 	"callgate/internal/config"
 	"callgate/internal/output"
 	"callgate/internal/retrieval"
-	"callgate/internal/visible"
 	"callgate/rag"
 )
 
@@ -144,9 +143,7 @@ func evaluate(cmd *cobra.Command, index *rag.Index, file string, like rag.Query,
 	if err != nil {
 		return err
 	}
-	for _, path := range missing {
-		fmt.Fprintf(cmd.ErrOrStderr(), "not in the index, so never found: %s\n", visible.Text(path))
-	}
+	output.Unindexed(cmd.ErrOrStderr(), missing)
 	s, err := index.Evaluate(cmd.Context(), judged, like)
 	if err != nil {
 		return err
