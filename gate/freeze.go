@@ -25,6 +25,9 @@ type Freeze struct {
 	Reason    string    `json:"reason,omitempty"`
 	By        string    `json:"by"`
 	At        time.Time `json:"at"`
+
+	Here  bool `json:"here,omitzero"`  // it holds on this machine alone, until the others can be told
+	Above bool `json:"above,omitzero"` // it is of all tenants: their operator alone ends it
 }
 
 // ByFreeze is what decides about a call that a freeze stops.
@@ -32,6 +35,11 @@ const ByFreeze = "freeze"
 
 // maxFreezeText bounds, in bytes, the reason that a person gives.
 const maxFreezeText = 1000
+
+// Freezing says what is frozen. With an error, nothing but reading goes through.
+type Freezing interface {
+	Of(sessionID string, now time.Time) (*Freeze, error)
+}
 
 // Freezer keeps freezes in one file, which all processes of a data directory read before every call. If the file cannot
 // be read, everything is frozen. A nil Freezer freezes nothing.
@@ -53,7 +61,7 @@ type Freezer struct {
 // OpenFreezer returns the freezer whose state is in the file at path, which need not exist.
 func OpenFreezer(path string) *Freezer { return &Freezer{path: path} }
 
-// Share makes freezes hold on all machines that share the text. Freezes in the file hold on this machine too.
+// Share makes freezes hold on all machines that share the text. Those in the file hold on this machine alone, until Push.
 func (f *Freezer) Share(text store.Shared) *Freezer {
 	f.shared = text
 	return f
@@ -65,23 +73,36 @@ func (f *Freezer) Below(above *Freezer) *Freezer {
 	return f
 }
 
-// read returns what holds now, by session. The caller holds mu and MUST NOT change the map.
+// read returns what holds now, by session. With an error, more may hold than what it returns. The caller holds mu and
+// MUST NOT change the map.
 func (f *Freezer) read() (map[string]Freeze, error) {
 	own, err := f.readFile()
 	if f.shared == nil || err != nil {
 		return own, err
 	}
 	all, _, err := f.readShared()
-	if err != nil || len(own) == 0 {
+	if len(own) == 0 {
 		return all, err
 	}
-	all = maps.Clone(all)
-	for id, one := range own {
-		if now := time.Now(); one.Until.IsZero() || now.Before(one.Until) {
-			all[id] = one
+	held := maps.Clone(own)
+	for id, one := range held {
+		one.Here = true
+		held[id] = one
+	}
+	for id, one := range all {
+		if here, ok := held[id]; !ok || !here.outlasts(one) {
+			held[id] = one
 		}
 	}
-	return all, nil
+	return held, err
+}
+
+// holds reports whether the freeze is not over.
+func (f Freeze) holds(now time.Time) bool { return f.Until.IsZero() || now.Before(f.Until) }
+
+// outlasts reports whether a freeze ends after the other.
+func (f Freeze) outlasts(other Freeze) bool {
+	return !other.Until.IsZero() && (f.Until.IsZero() || f.Until.After(other.Until))
 }
 
 // readShared returns what holds on all machines. The caller holds mu and MUST NOT change the map.
@@ -139,20 +160,26 @@ func (f *Freezer) readFile() (map[string]Freeze, error) {
 	return f.held, nil
 }
 
-// List returns what is frozen at a time; a freeze of all sessions comes first.
+// List returns what is frozen at a time; freezes of all sessions come first. With an error, more may be frozen, and
+// nothing but reading goes through.
 func (f *Freezer) List(now time.Time) (list []Freeze, err error) {
 	if f == nil {
 		return nil, nil
 	}
+	above, err := f.above.Of("", now)
+	if above != nil {
+		above.Above = true
+		list = append(list, *above)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	held, err := f.read()
+	held, failed := f.read()
 	for _, id := range slices.Sorted(maps.Keys(held)) {
-		if one := held[id]; one.Until.IsZero() || now.Before(one.Until) {
+		if one := held[id]; one.holds(now) {
 			list = append(list, one)
 		}
 	}
-	return list, err
+	return list, errors.Join(err, failed)
 }
 
 // Of returns the freeze that holds a session's calls at a time, or nil.
@@ -166,19 +193,16 @@ func (f *Freezer) Of(sessionID string, now time.Time) (*Freeze, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	held, err := f.read()
-	if err != nil {
-		return nil, err
-	}
 	for _, id := range []string{"", sessionID} {
-		if one, ok := held[id]; ok && (one.Until.IsZero() || now.Before(one.Until)) {
+		if one, ok := held[id]; ok && one.holds(now) {
 			return &one, nil
 		}
 	}
-	return nil, nil
+	return nil, err
 }
 
 // Freeze stops a session, or all sessions, from the next call of every process on. It does so even if record fails, and
-// returns the error of record.
+// returns the error of record. While other machines cannot be told, it stops those of this one, and List says so.
 func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	if !one.Until.IsZero() && !one.Until.After(one.At) {
 		return Invalid(fmt.Errorf("%s is in the past: choose a later end of the freeze", one.Until.Format(time.RFC3339)))
@@ -189,26 +213,115 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	if len(one.Reason) > maxFreezeText {
 		return Invalid(fmt.Errorf("the reason has %d bytes: shorten it to %d", len(one.Reason), maxFreezeText))
 	}
-	if err := f.change(func(held map[string]Freeze) { held[one.SessionID] = one }); err != nil {
-		return err
+	one.Here, one.Above = false, false
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	freeze := func(held map[string]Freeze) { held[one.SessionID] = one }
+	here := f.changeFile(freeze)
+	if f.shared == nil {
+		if here != nil {
+			return here
+		}
+		return record("Frozen: " + one.String())
 	}
-	return record("Frozen: " + one.String())
+	switch away := f.changeShared(freeze); {
+	case away == nil: // it holds here too, and what stays in the file Push removes
+		_ = f.changeFile(func(held map[string]Freeze) { delete(held, one.SessionID) })
+		return record("Frozen: " + one.String())
+	case here != nil:
+		return errors.Join(away, here)
+	default:
+		return record(fmt.Sprintf("Frozen on this machine alone, until the others can be told (%v): %s", away, one.String()))
+	}
 }
 
-// Unfreeze ends the freeze of a session, or of all. It is on record before anything runs again.
-func (f *Freezer) Unfreeze(sessionID string, record func(summary string) error) error {
-	list, err := f.List(time.Now())
-	if err == nil && !slices.ContainsFunc(list, func(one Freeze) bool { return one.SessionID == sessionID }) {
-		err := fmt.Errorf("there is no freeze of %s", frozenWhat(sessionID))
-		for _, one := range list {
-			err = fmt.Errorf("%w; frozen: %s", err, frozenWhat(one.SessionID))
-		}
-		return Invalid(err)
+// Push shares the freezes that hold on this machine alone, with record. It does nothing where nothing is shared.
+func (f *Freezer) Push(record func(one Freeze, summary string) error) error {
+	if f == nil || f.shared == nil {
+		return nil
 	}
-	if err := record("Ended the freeze of " + frozenWhat(sessionID) + "."); err != nil {
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	f.mu.Lock()
+	own, err := f.readFile()
+	f.mu.Unlock()
+	if err != nil || len(own) == 0 {
 		return err
 	}
-	return f.change(func(held map[string]Freeze) { delete(held, sessionID) })
+	now := time.Now()
+	if err := f.changeShared(func(held map[string]Freeze) {
+		for id, one := range own {
+			if other, ok := held[id]; one.holds(now) && (!ok || one.outlasts(other)) {
+				held[id] = one
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	for _, one := range own {
+		if one.holds(now) {
+			err = errors.Join(err, record(one, "All machines were told of the freeze: "+one.String()))
+		}
+	}
+	return errors.Join(err, f.changeFile(func(held map[string]Freeze) {
+		for id, one := range own {
+			if held[id] == one { // and another process has not frozen anew
+				delete(held, id)
+			}
+		}
+	}))
+}
+
+// Unfreeze ends the freeze of a session, or of all. It is on record before anything runs again. A freeze that could not
+// be ended holds, and is never on record as ended.
+func (f *Freezer) Unfreeze(sessionID string, record func(summary string) error) error {
+	if err := f.endable(sessionID); err != nil {
+		return err
+	}
+	what := frozenWhat(sessionID)
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	end := func(held map[string]Freeze) { delete(held, sessionID) }
+	if f.shared == nil {
+		if err := record("Ended the freeze of " + what + "."); err != nil {
+			return err
+		}
+		if err := f.changeFile(end); err != nil {
+			return errors.Join(err, record(fmt.Sprintf("That failed, and the freeze of %s holds: %v.", what, err)))
+		}
+		return nil
+	}
+	if err := record("Asked to end the freeze of " + what + "."); err != nil {
+		return err
+	}
+	err := f.changeShared(end)
+	if err == nil {
+		err = f.changeFile(end)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: the freeze of %s is not known to have ended: %w", ErrUnavailable, what, err)
+		return errors.Join(err, record(fmt.Sprintf("The freeze of %s is not known to have ended: %v.", what, err)))
+	}
+	return record("Ended the freeze of " + what + ".")
+}
+
+// endable says why there is no freeze of a session, or of all, that can be ended here.
+func (f *Freezer) endable(sessionID string) error {
+	list, err := f.List(time.Now())
+	if err != nil && f.shared != nil {
+		return fmt.Errorf("%w: no freeze can be ended until the other machines can be told: %w", ErrUnavailable, err)
+	}
+	if err != nil || slices.ContainsFunc(list, func(one Freeze) bool { return one.SessionID == sessionID && !one.Above }) {
+		return nil // a file that cannot be read is replaced
+	}
+	err = fmt.Errorf("there is no freeze of %s", frozenWhat(sessionID))
+	for _, one := range list {
+		err = fmt.Errorf("%w; frozen: %s", err, frozenWhat(one.SessionID))
+		if one.Above {
+			err = fmt.Errorf("%w of all tenants, which only their operator ends", err)
+		}
+	}
+	return Invalid(err)
 }
 
 func frozenWhat(sessionID string) string {
@@ -218,31 +331,27 @@ func frozenWhat(sessionID string) string {
 	return "session " + sessionID
 }
 
-// change rewrites the file, under a lock that all processes take. It replaces a file that cannot be read.
-func (f *Freezer) change(edit func(map[string]Freeze)) error {
-	f.changing.Lock()
-	defer f.changing.Unlock()
-	var shared error
-	if f.shared != nil { // other machines are waited for, and no call is
-		shared = f.changeShared(edit)
-	}
+// changeFile rewrites the file, under a lock that all processes take, unless it stays empty. It replaces a file that cannot
+// be read. The caller holds changing.
+func (f *Freezer) changeFile(edit func(map[string]Freeze)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return errors.Join(shared, durable.Locked(f.path+".lock", func() error {
-		held, _ := f.readFile()
-		if f.shared != nil && shared == nil && len(held) == 0 {
-			return nil // it is in force on all machines, this one too
+	return durable.Locked(f.path+".lock", func() error {
+		held, err := f.readFile()
+		next := editFreezes(held, edit)
+		if err == nil && len(held) == 0 && len(next) == 0 {
+			return nil
 		}
-		text, err := editFreezes(held, edit)
+		text, err := encodeFreezes(next)
 		if err != nil {
 			return err
 		}
 		f.last = durable.Stamp{}
 		return durable.Replace(f.path, text, 0o600)
-	}))
+	})
 }
 
-// changeShared changes what holds on all machines.
+// changeShared changes what holds on all machines. They are waited for, and no call is. The caller holds changing.
 func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
 	return store.WhileStale(func() error {
 		f.mu.Lock()
@@ -251,7 +360,11 @@ func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
 		if err != nil {
 			return err
 		}
-		text, err := editFreezes(held, edit)
+		next := editFreezes(held, edit)
+		if maps.Equal(held, next) {
+			return nil
+		}
+		text, err := encodeFreezes(next)
 		if err != nil {
 			return err
 		}
@@ -260,17 +373,21 @@ func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
 }
 
 // editFreezes leaves out those that are over.
-func editFreezes(held map[string]Freeze, edit func(map[string]Freeze)) ([]byte, error) {
-	next := map[string]Freeze{}
+func editFreezes(held map[string]Freeze, edit func(map[string]Freeze)) map[string]Freeze {
+	next, now := map[string]Freeze{}, time.Now()
 	for id, one := range held {
-		if one.Until.IsZero() || time.Now().Before(one.Until) {
+		if one.holds(now) {
 			next[id] = one
 		}
 	}
 	edit(next)
-	list := make([]Freeze, 0, len(next))
-	for _, id := range slices.Sorted(maps.Keys(next)) {
-		list = append(list, next[id])
+	return next
+}
+
+func encodeFreezes(held map[string]Freeze) ([]byte, error) {
+	list := make([]Freeze, 0, len(held))
+	for _, id := range slices.Sorted(maps.Keys(held)) {
+		list = append(list, held[id])
 	}
 	text, err := json.MarshalIndent(list, "", "  ")
 	return append(text, '\n'), err
@@ -290,6 +407,17 @@ func (f Freeze) String() string {
 
 // thenTell is what the model has to do about a freeze.
 const thenTell = " Tell the user, and do not try another way."
+
+// Told is String for people, who also have to know where it holds and who can end it.
+func (f Freeze) Told() string {
+	switch {
+	case f.Here:
+		return f.String() + " It holds at this replica alone, until the others can be told."
+	case f.Above:
+		return f.String() + " It holds for all tenants, and their operator ends it."
+	}
+	return f.String()
+}
 
 // frozen says why a freeze stops the call; "" if it does not. Calls that only read, on this machine or in the server's
 // own data, always run.
@@ -330,6 +458,13 @@ func (c Controls) Unfreeze(sessionID string, who audit.Author) error {
 	return g.journal.o.Freezer.Unfreeze(sessionID, func(summary string) error { return g.Controls.noteFreeze(sessionID, who, summary) })
 }
 
+// PushFreezes tells the other machines of freezes that hold on this one alone.
+func (c Controls) PushFreezes() error {
+	return c.gate.journal.o.Freezer.Push(func(one Freeze, summary string) error {
+		return c.noteFreeze(one.SessionID, audit.Author{By: one.By}, summary)
+	})
+}
+
 func (c Controls) noteFreeze(sessionID string, who audit.Author, summary string) error {
 	g := c.gate
 	err := g.Controls.Note(sessionID, who, summary)
@@ -349,7 +484,7 @@ func (j *journal) frozenNow(sessionID string) string {
 	case err != nil:
 		return "whether calls are frozen cannot be read"
 	case f != nil:
-		return f.String()
+		return f.Told()
 	}
 	return ""
 }

@@ -2,9 +2,11 @@ package gate
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,28 +109,149 @@ func TestFrozenCalls(t *testing.T) {
 	}
 }
 
-// stale is a text of other machines, of which somebody else always changes it first.
-type stale struct{}
+// others is a text of several machines, which may be away, or take nothing.
+type others struct {
+	mu       sync.Mutex
+	text     []byte
+	revision uint64
+	away     error // of reading and writing
+	refuses  error // of writing
+}
 
-func (stale) Text() ([]byte, uint64, error) { return nil, 1, nil }
-func (stale) Replace(uint64, []byte) error  { return store.ErrStale }
+func (o *others) Text() ([]byte, uint64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text, o.revision, o.away
+}
+
+func (o *others) Replace(revision uint64, text []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := errors.Join(o.away, o.refuses); err != nil {
+		return err
+	}
+	if revision != o.revision {
+		return store.ErrStale
+	}
+	o.text, o.revision = text, revision+1
+	return nil
+}
 
 // Calls go on while a freeze waits for other machines.
 func TestCallsGoOnWhileAFreezeIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := OpenFreezer(filepath.Join(t.TempDir(), "frozen.json")).Share(stale{})
+		f := OpenFreezer(filepath.Join(t.TempDir(), "frozen.json")).Share(&others{refuses: store.ErrStale})
 		done := make(chan error)
 		go func() { done <- f.Freeze(Freeze{At: time.Now()}, func(string) error { return nil }) }()
 		synctest.Wait()
 		began := time.Now()
-		if _, err := f.Of("s", time.Now()); err != nil || time.Since(began) > 0 {
-			t.Errorf("a call waits for %v: %v", time.Since(began), err)
+		if one, err := f.Of("s", time.Now()); err != nil || one == nil || time.Since(began) > 0 {
+			t.Errorf("a call waits for %v, and is not frozen: %v", time.Since(began), err)
 		}
-		if err := <-done; !errors.Is(err, store.ErrStale) {
+		if err := <-done; err != nil {
 			t.Error(err)
 		}
 		if one, err := f.Of("s", time.Now()); one == nil || err != nil {
 			t.Errorf("this machine is not frozen: %v", err)
 		}
 	})
+}
+
+// What other machines cannot be told is never half done, and never on record as what it is not.
+func TestFreezesWhileOthersAreAway(t *testing.T) {
+	shared := &others{}
+	open := func() *Freezer {
+		return OpenFreezer(filepath.Join(t.TempDir(), "frozen.json")).Share(shared)
+	}
+	here, there := open(), open()
+	var said []string
+	record := func(summary string) error { said = append(said, summary); return nil }
+	list := func(f *Freezer) string {
+		t.Helper()
+		held, err := f.List(time.Now())
+		var b strings.Builder
+		for _, one := range held {
+			fmt.Fprintf(&b, "%q here=%v;", one.Reason, one.Here)
+		}
+		if err != nil {
+			b.WriteString(" unknown")
+		}
+		return b.String()
+	}
+	want := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %s, not %s", what, got, want)
+		}
+	}
+	push := func(f *Freezer) error { return f.Push(func(_ Freeze, summary string) error { return record(summary) }) }
+
+	shared.away = errors.New("no quorum")
+	if err := here.Freeze(Freeze{By: "x", At: time.Now(), Reason: "split"}, record); err != nil {
+		t.Fatal(err)
+	}
+	want("here", list(here), `"split" here=true; unknown`)
+	if one, err := here.Of("s", time.Now()); one == nil || err != nil {
+		t.Error("it does not hold here", err)
+	}
+	if err := push(here); err == nil {
+		t.Error("it was shared with nobody")
+	}
+	if err := here.Unfreeze("", record); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("unfreeze: %v", err)
+	}
+	want("the record", strings.Join(said, "\n"), "Frozen on this machine alone, until the others can be told (no quorum): all sessions, by x: split.")
+	want("after the unfreeze", list(here), `"split" here=true; unknown`)
+
+	shared.away, said = nil, nil
+	if err := push(here); err != nil {
+		t.Fatal(err)
+	}
+	want("there", list(there), `"split" here=false;`)
+	want("here", list(here), `"split" here=false;`)
+	want("the record", strings.Join(said, "\n"), "All machines were told of the freeze: all sessions, by x: split.")
+
+	// The others take nothing, although they are heard: the freeze holds, and nobody says that it ended.
+	shared.refuses, said = errors.New("no quorum"), nil
+	if err := there.Unfreeze("", record); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("unfreeze: %v", err)
+	}
+	want("there", list(there), `"split" here=false;`)
+	if len(said) != 2 || strings.Contains(said[0]+said[1], "Ended") {
+		t.Errorf("on record: %q", said)
+	}
+	shared.refuses, said = nil, nil
+	if err := there.Unfreeze("", record); err != nil {
+		t.Fatal(err)
+	}
+	want("here", list(here), "")
+	want("the record", strings.Join(said, "\n"), "Asked to end the freeze of all sessions.\nEnded the freeze of all sessions.")
+	if err := push(here); err != nil || list(there) != "" {
+		t.Error("it came back", err)
+	}
+}
+
+// A tenant sees what its operator has frozen, and cannot end it.
+func TestFreezesFromAbove(t *testing.T) {
+	above := OpenFreezer(filepath.Join(t.TempDir(), "frozen.json"))
+	f := OpenFreezer(filepath.Join(t.TempDir(), "frozen.json")).Below(above)
+	record := func(string) error { return nil }
+	if err := above.Freeze(Freeze{By: "operator", At: time.Now()}, record); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := f.List(time.Now()); err != nil || len(list) != 1 || !list[0].Above {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if err := f.Unfreeze("", record); !errors.Is(err, ErrAnswer) || !strings.Contains(err.Error(), "which only their operator ends") {
+		t.Error(err)
+	}
+	if err := f.Freeze(Freeze{By: "tenant", At: time.Now()}, record); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := f.List(time.Now()); err != nil || len(list) != 2 || list[1].Above {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if err := f.Unfreeze("", record); err != nil {
+		t.Error(err)
+	}
 }

@@ -36,7 +36,7 @@ type Judge struct {
 	Unkept         func(Call, *tools.Analysis) (why string) // what the call writes could not be put back; nil asks nobody
 	Advisors       []Advisor                                // other policy engines, which can deny and ask
 	Current        func() error                             // why rules and freezes may be old: then nothing runs; nil when they cannot be
-	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
+	Freezer        Freezing                                 // what people have frozen; nil freezes nothing
 	secrets        *secrets.Memory                          // credentials that results of the session held; nil knows none
 	flow           *provenance.Session                      // where values of the session come from; nil asks nothing about it
 	unlearned      *atomic.Bool                             // whether secrets and flow lack a result; nil is that they do not

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -119,12 +120,27 @@ func (r *replica) watch(g *gate.Gate) {
 	r.cluster.ShareTrail(audit.Dir(r.config.DataDir), r.exported,
 		r.problems.of("the cluster's audit trail", "records are on this machine alone until the cluster takes them: "))
 	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.watchFreshness(ctx)
-	}()
-	r.onClose(func() error { stop(); <-done; return nil })
+	var watching sync.WaitGroup
+	watching.Go(func() { r.watchFreshness(ctx) })
+	watching.Go(func() { r.pushFreezes(ctx) })
+	r.onClose(func() error { stop(); watching.Wait(); return nil })
+}
+
+// pushFreezes tells the others what was frozen here while they could not be told.
+func (r *replica) pushFreezes(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	failed := r.problems.of("a freeze", "other replicas cannot be told of a freeze: ")
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if r.cluster.Fresh() == nil {
+			failed(r.gate.Controls.PushFreezes())
+		}
+	}
 }
 
 // shareLogins shares the logins at servers with all replicas.

@@ -59,7 +59,8 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 				return err
 			}
 			defer done()
-			checker.Explain, checker.Judge.Freezer = explain, app.OpenFreezer(c.DataDir)
+			frozen := app.Frozen(cmd.Context(), c)
+			checker.Explain, checker.Judge.Freezer = explain, frozen
 			if session != "" {
 				if err := rememberFile(checker, session); err != nil {
 					return err
@@ -74,7 +75,7 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 					return explainConnected(err, c, args[0])
 				}
 			}
-			approve.TellFrozen(cmd.ErrOrStderr(), c.DataDir)
+			approve.TellFrozen(cmd.ErrOrStderr(), frozen)
 			answer := checker.Check(request)
 			if answer.Error != "" {
 				return explainConnected(errors.New(answer.Error), c, args[0])

@@ -14,6 +14,7 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
+	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/app"
 	"callgate/internal/command/exit"
@@ -91,6 +92,10 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	o.Presence, o.Servers = c.Presence, serversOf(c)
 	if k := c.Checkpoints.Storage; o.ConfigErr == nil && k != config.CheckpointsOff && k != config.CheckpointsInMemory {
 		o.Checkpoints = func() ([]string, error) { return checkpointDamage(c) }
+	}
+	o.Frozen = func(ctx context.Context) ([]gate.Freeze, error) {
+		frozen := app.Frozen(ctx, c)
+		return frozen.List, frozen.Unknown
 	}
 	o.DataDir, o.Rules = c.DataDir, c.Files().Permissions()
 	o.Target = companionclient.Target{DataDir: c.DataDir, Credential: credentials.View}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +28,7 @@ type summary struct {
 	Problem string `json:"problem,omitempty"` // the first of what is wrong
 }
 
-func newStatusCommand(dataDir func() (string, error)) *cobra.Command {
+func newStatusCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -40,13 +40,13 @@ whether their servers run behind the guard. It also names a freeze and the first
   callgate status --json | jq .pending`,
 		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := dataDir()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			one, err := summarize(cmd.Context(), dir)
+			one, err := summarize(cmd.Context(), c)
 			if err != nil {
-				return companionclient.Cure(err, config.Program(dir))
+				return companionclient.Cure(err, config.Program(c.DataDir))
 			}
 			if asJSON {
 				return output.JSON(cmd.OutOrStdout(), one)
@@ -60,11 +60,11 @@ whether their servers run behind the guard. It also names a freeze and the first
 }
 
 // summarize asks the running callgate.
-func summarize(ctx context.Context, dataDir string) (one summary, err error) {
+func summarize(ctx context.Context, c *config.Config) (one summary, err error) {
 	one.Guard = "none"
-	frozen, err := app.OpenFreezer(dataDir).Of("", time.Now())
-	one.Frozen = frozen != nil || err != nil
-	target := companionclient.Target{DataDir: dataDir, Credential: credentials.View}
+	frozen := app.Frozen(ctx, c)
+	one.Frozen = frozen.Unknown != nil || slices.ContainsFunc(frozen.List, func(f gate.Freeze) bool { return f.SessionID == "" })
+	target := companionclient.Target{DataDir: c.DataDir, Credential: credentials.View}
 	var sessions struct {
 		Sessions []gate.SessionInfo `json:"sessions"`
 	}

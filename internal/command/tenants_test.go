@@ -451,6 +451,18 @@ func TestTenantsAreApart(t *testing.T) {
 		if h := s.ask("POST", s.hosts+"/mcp", acme, writes, "Mcp-Session-Id", inAcme); !strings.Contains(h.text, "Frozen") {
 			t.Errorf("the operators' freeze does not hold for acme: %s", h.text)
 		}
+		for _, one := range []struct{ args, want string }{
+			{"freeze --list", "their operator ends it"}, {"freeze --list --worker acme", "their operator ends it"}, {"freeze --list --worker beta", "their operator ends it"},
+			{"status --worker beta", "FROZEN"}, {"status", "FROZEN"},
+		} {
+			out, _ := exec.Command(callgateProgram(t), append(strings.Fields(one.args), "--config", s.config, "--data-dir", s.data)...).CombinedOutput()
+			if own := one.args == "freeze --list"; !own && !strings.Contains(string(out), one.want) || own && !strings.Contains(string(out), "Frozen: all sessions") {
+				t.Errorf("%s: %s", one.args, out)
+			}
+		}
+		if h := s.ask("GET", s.people+"/api/freeze", s.credential("beta", credentials.View), ""); !strings.Contains(h.text, `"above":true`) {
+			t.Errorf("beta is not told of the operators' freeze: %s", h.text)
+		}
 		for _, whose := range []string{"", "beta"} {
 			if h := s.ask("DELETE", s.people+"/api/freeze", s.credential(whose, credentials.Approve), `{}`); h.status != 200 {
 				t.Fatalf("%d %s", h.status, h.text)

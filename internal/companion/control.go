@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -152,7 +153,16 @@ type Freezer interface {
 
 // Frozen is the answer of /api/freeze: what is frozen now.
 type Frozen struct {
-	Frozen []gate.Freeze `json:"frozen"`
+	Frozen  []gate.Freeze `json:"frozen"`
+	Unknown string        `json:"unknown,omitempty"` // why more may be frozen; then nothing but reading goes through
+}
+
+// Err is Unknown as an error.
+func (f Frozen) Err() error {
+	if f.Unknown == "" {
+		return nil
+	}
+	return errors.New(f.Unknown)
 }
 
 // freezeAPI answers REST about freezes.
@@ -168,7 +178,12 @@ func (s freezeAPI) routes(path func(string, methods)) {
 
 func (s freezeAPI) handleFrozen(w http.ResponseWriter, r *http.Request) {
 	frozen, err := s.backend.Freezer.Frozen()
-	s.reply.answer(w, r, Frozen{wire.List(frozen)}, err)
+	said := Frozen{Frozen: wire.List(frozen)}
+	if err != nil {
+		s.reply.log.Warn("companion: what is frozen is not known", "error", err)
+		said.Unknown = "what is frozen cannot be read; callgate's log says why"
+	}
+	s.reply.answer(w, r, said, nil)
 }
 
 // handlePutFreeze freezes at once. An existing freeze could end sooner because of it.

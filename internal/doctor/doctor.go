@@ -81,6 +81,7 @@ type Options struct {
 	Hooks    []Hook
 	HooksErr error // why it cannot be told what they match
 	Presence presence.Class
+	Frozen   func(ctx context.Context) ([]gate.Freeze, error)
 	// Checkpoints reads all snapshots and says what is wrong with them; nil where there are none on disk.
 	Checkpoints func() ([]string, error)
 	// Try asks, as a host would that works in a folder, whether a file may be read; why is what the host is told, "" when
@@ -320,16 +321,20 @@ func (x *examination) processes() {
 			}
 		}
 	}
-	frozen, err := gate.OpenFreezer(filepath.Join(x.o.DataDir, "freeze.json")).List(time.Now())
+	frozen, err := x.o.Frozen(x.ctx)
 	if err != nil {
 		x.add(Finding{About: "freeze", Text: err.Error(), Cure: x.run("unfreeze")})
 	}
 	for _, f := range frozen {
+		if f.Above {
+			x.add(Finding{About: "freeze", State: Warning, Text: "frozen: " + f.Told()})
+			continue
+		}
 		cure := "unfreeze"
 		if f.SessionID != "" {
 			cure += " --session " + f.SessionID
 		}
-		x.add(Finding{About: "freeze", State: Warning, Text: "frozen: " + f.String(), Cure: x.run(cure)})
+		x.add(Finding{About: "freeze", State: Warning, Text: "frozen: " + f.Told(), Cure: x.run(cure)})
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 	"callgate/internal/visible"
 )
 
-func NewFreezeCommand(dataDir func() (string, error)) *cobra.Command {
+// NewFreezeCommand returns callgate freeze.
+func NewFreezeCommand(s *config.Settings) *cobra.Command {
 	var session, until, reason, as string
 	var all, list bool
 	cmd := &cobra.Command{
@@ -38,13 +39,13 @@ A freeze holds from the next call of every process, also after a restart, until 
   callgate freeze --list`,
 		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := dataDir()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
+			dir, out := c.DataDir, cmd.OutOrStdout()
 			if list {
-				return printFrozen(out, app.OpenFreezer(dir), "Nothing is frozen.\n")
+				return printFrozen(cmd.Context(), out, c, "Nothing is frozen.\n")
 			}
 			if all && session != "" {
 				return errors.New("--all and --session: choose one")
@@ -61,7 +62,10 @@ A freeze holds from the next call of every process, also after a restart, until 
 			if session != "" && !sessionKnown(cmd.Context(), dir, session) {
 				fmt.Fprintln(cmd.ErrOrStderr(), "No open session has this id: look for it on the page, or in callgate audit --json.")
 			}
-			return printFrozen(out, app.OpenFreezer(dir), "")
+			if app.ToldLater(c) {
+				fmt.Fprintln(cmd.ErrOrStderr(), "No replica runs here, so the others are not frozen until one does: freeze at one that runs.")
+			}
+			return printFrozen(cmd.Context(), out, c, "")
 		},
 	}
 	flags := cmd.Flags()
@@ -114,26 +118,30 @@ func sessionKnown(ctx context.Context, dataDir, id string) bool {
 
 // TellFrozen says which freezes the gate refuses calls for, whatever the rules say of them, or that nobody can read it;
 // nothing if there are none.
-func TellFrozen(w io.Writer, dataDir string) {
-	if err := printFrozen(w, app.OpenFreezer(dataDir), ""); err != nil {
+func TellFrozen(w io.Writer, frozen app.Freezes) {
+	if err := say(w, frozen, ""); err != nil {
 		fmt.Fprintln(w, err)
 	}
 }
 
 // printFrozen says what is frozen now; none is the text for nothing.
-func printFrozen(w io.Writer, f *gate.Freezer, none string) error {
-	list, err := f.List(time.Now())
-	if err != nil {
-		return fmt.Errorf("callgate cannot read what is frozen, so it refuses everything but reading: %w", err)
-	}
-	if len(list) == 0 {
-		_, err = io.WriteString(w, none)
-	}
-	for _, one := range list {
-		if err == nil {
-			_, err = fmt.Fprintln(w, "Frozen: "+visible.Text(one.String()))
+func printFrozen(ctx context.Context, w io.Writer, c *config.Config, none string) error {
+	return say(w, app.Frozen(ctx, c), none)
+}
+
+func say(w io.Writer, frozen app.Freezes, none string) error {
+	for _, one := range frozen.List {
+		if _, err := fmt.Fprintln(w, "Frozen: "+visible.Text(one.Told())); err != nil {
+			return err
 		}
 	}
+	if frozen.Unknown != nil {
+		return fmt.Errorf("callgate cannot read what is frozen, so it refuses everything but reading: %w", frozen.Unknown)
+	}
+	if len(frozen.List) > 0 {
+		return nil
+	}
+	_, err := io.WriteString(w, none)
 	return err
 }
 

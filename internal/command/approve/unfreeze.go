@@ -13,7 +13,7 @@ import (
 	"callgate/internal/config"
 )
 
-func NewUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
+func NewUnfreezeCommand(s *config.Settings) *cobra.Command {
 	var session, as string
 	var all bool
 	cmd := &cobra.Command{
@@ -23,14 +23,14 @@ func NewUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
   callgate unfreeze --session s-ABCDEFGHIJKL`,
 		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := dataDir()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
 			if all && session != "" {
 				return errors.New("--all and --session: choose one")
 			}
-			if err := changeFreeze(cmd.Context(), dir, as, http.MethodDelete, wire.FreezeRequest{SessionID: session}, func(f app.DirFreezer, who audit.Author) error {
+			if err := changeFreeze(cmd.Context(), c.DataDir, as, http.MethodDelete, wire.FreezeRequest{SessionID: session}, func(f app.DirFreezer, who audit.Author) error {
 				return f.Unfreeze(session, who)
 			}); err != nil {
 				return err
@@ -40,7 +40,7 @@ func NewUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
 				what = "session " + session
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Unfrozen: %s.\n", what)
-			return printFrozen(cmd.OutOrStdout(), app.OpenFreezer(dir), "")
+			return printFrozen(cmd.Context(), cmd.OutOrStdout(), c, "")
 		},
 	}
 	flags := cmd.Flags()
