@@ -3,7 +3,8 @@ package embedded
 import "strings"
 
 // Sed says that a script only selects, edits and prints what it reads, with GNU sed and with BSD's alike: addresses,
-// blocks, the commands p d q Q = n N g G h H x D P y, and s with the flags g, p, i, I and numbers.
+// blocks, the commands p d q Q = n N g G h H x D P y, a i c with one line of text, and s with the flags g, p, i, I and
+// numbers.
 func Sed(script string) bool {
 	if !readable(script) {
 		return false
@@ -127,6 +128,8 @@ func (r *sedReader) command() bool {
 		r.skip(" ")
 		r.number()
 		return true
+	case 'a', 'i', 'c':
+		return r.line()
 	case 's', 'y':
 		if r.i >= len(r.s) || !sedDelimiter(r.s[r.i]) {
 			return false
@@ -149,6 +152,24 @@ func (r *sedReader) command() bool {
 
 // sedDelimiter says that a character delimits the parts of a command and means nothing in a regular expression.
 func sedDelimiter(c byte) bool { return strings.IndexByte("/|,#:@!%~;=_", c) >= 0 }
+
+// line reads the text of a, i and c: the rest of the line, or the next line behind a backslash. Every sed that takes it
+// takes at least that; a text that a backslash continues is not read.
+func (r *sedReader) line() bool {
+	r.skip(" \t")
+	if r.take('\\') {
+		r.take('\n')
+	}
+	start := r.i
+	for ; r.i < len(r.s) && r.s[r.i] != '\n'; r.i++ {
+		if r.s[r.i] == '\\' {
+			if r.i++; r.i >= len(r.s) || r.s[r.i] == '\n' {
+				return false
+			}
+		}
+	}
+	return r.i > start
+}
 
 // text reads up to the delimiter.
 func (r *sedReader) text(d byte) bool { return r.upTo(d, false) }
