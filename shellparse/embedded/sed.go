@@ -153,13 +153,11 @@ func (r *sedReader) command() bool {
 // sedDelimiter says that a character delimits the parts of a command and means nothing in a regular expression.
 func sedDelimiter(c byte) bool { return strings.IndexByte("/|,#:@!%~;=_", c) >= 0 }
 
-// line reads the text of a, i and c: the rest of the line, or the next line behind a backslash. Every sed that takes it
-// takes at least that; a text that a backslash continues is not read.
+// line reads the text of a, i and c: the rest of the line, without what continues it. Every sed that takes it takes at
+// least that. A text on the next line could stand in another word of the command, so it is not read.
 func (r *sedReader) line() bool {
 	r.skip(" \t")
-	if r.take('\\') {
-		r.take('\n')
-	}
+	r.take('\\')
 	start := r.i
 	for ; r.i < len(r.s) && r.s[r.i] != '\n'; r.i++ {
 		if r.s[r.i] == '\\' {
