@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/workspace"
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse"
 	"callgate/shellparse/programs"
 )
@@ -34,6 +36,28 @@ func (b *shells) installed(c *shellparse.Command) *shellparse.Command {
 	inner := *c
 	inner.Argv = append([]shellparse.Word{{Value: name, Known: true}}, words[1:]...)
 	return &inner
+}
+
+var (
+	pythonLink   = lazyregexp.New(`^python(3(\.[0-9]+)?)?$`)
+	pythonBinary = lazyregexp.New(`^/(usr/bin|usr/local/bin|opt/homebrew/Cellar/python@3[\w./]*/bin)/python3(\.[0-9]+)?$`)
+)
+
+// isPython reports whether the file at path is the interpreter of an environment of the project, by a link to the
+// system's: python only takes its settings from beside the link, so that folder and they must lie in the workspace.
+func (b *shells) isPython(path, real string) bool {
+	dir := filepath.Dir(path)
+	environment := filepath.Dir(dir)
+	if filepath.Base(dir) != "bin" || !pythonLink.MatchString(filepath.Base(path)) || !pythonBinary.MatchString(real) {
+		return false
+	}
+	for _, own := range []string{dir, filepath.Join(environment, "pyvenv.cfg"), filepath.Join(environment, "lib")} {
+		at, _, err := workspace.RealPath(own)
+		if _, _, in := b.record.place.InWorkspace(at); err != nil || !in || at != own {
+			return false
+		}
+	}
+	return true
 }
 
 // inProject reports whether a file of that name stands in dir, which lies in the workspace, or a folder above it, up to

@@ -96,7 +96,7 @@ func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 		if _, _, in := b.record.place.InWorkspace(path); !in {
 			continue
 		}
-		if _, _, in := b.record.place.InWorkspace(real); !in {
+		if _, _, in := b.record.place.InWorkspace(real); !in && !b.isPython(path, real) {
 			effects = append(effects, permissions.Effect{Text: "leads to " + Visible(real), Named: b.files.wordOf(c, []string{path})})
 		}
 	}

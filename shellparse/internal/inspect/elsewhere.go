@@ -110,6 +110,9 @@ func passedOn(a *walk.Walker, c *walk.Call) {
 func installed(a *walk.Walker, c *walk.Call) {
 	if name := programs.Installed(c.Name); name != "" {
 		inspectAs(a, c, append([]word.Word{word.Lit(name)}, c.Argv[1:]...), c.Name)
+		if programs.Find(programs.Canonical(name)).Handler == "module" {
+			runModule(a, c)
+		}
 	}
 	if len(c.Argv) > 1 && c.Argv[1].Known && programs.RunsTool(c.Name, c.Argv[1].Text) {
 		inspectAs(a, c, c.Argv[1:], c.Name)
