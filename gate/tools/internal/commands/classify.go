@@ -160,7 +160,7 @@ func Risks(program string, args []shellparse.Word) permissions.Risk {
 		return permissions.Unknown
 	case root.Has(programs.RunsTargets) && !onlyTargets(root, args), n.Has(programs.RunsTargets) && !onlyTargets(n, args):
 		return riskWith(n, args).Worse(permissions.Unknown)
-	case n.Has(programs.RunsScripts) && runsScript(args):
+	case n.Has(programs.RunsScripts) && runsScript(n, args):
 		return permissions.BuildTest
 	}
 	return riskWith(n, args)
@@ -170,10 +170,23 @@ func Risks(program string, args []shellparse.Word) permissions.Risk {
 const processors = "$(nproc)"
 
 // runsScript reports whether the first word that is no option is a script that builds or tests by custom, and nothing
-// but the wish to hear less stands before it.
-func runsScript(args []shellparse.Word) bool {
-	for len(args) > 0 && (args[0].Value == "-s" || args[0].Value == "--silent") {
-		args = args[1:]
+// but the wish to hear less, and which packages of the project it is for, stands before it.
+func runsScript(runner *programs.Command, args []shellparse.Word) bool {
+	for len(args) > 0 && args[0].Known {
+		name, _, attached := strings.Cut(args[0].Value, "=")
+		if !packageOptions[name] || runner.Row == nil {
+			break
+		}
+		o := runner.Row.Options.Find(name)
+		if o == nil || o.Does != 0 {
+			break
+		}
+		if args = args[1:]; o.Arg == programs.Needed && !attached {
+			if len(args) == 0 || !args[0].Known {
+				return false
+			}
+			args = args[1:]
+		}
 	}
 	return len(args) > 0 && args[0].Known && isScript(args[0].Value)
 }
@@ -264,7 +277,24 @@ func IsOption(word string) bool { return len(word) > 1 && word[0] == '-' }
 // isScript reports whether a script or target of this name builds or tests by custom.
 func isScript(name string) bool {
 	first, _, _ := strings.Cut(name, ":")
-	return scriptNames[first]
+	return scriptNames[first] || isPartOfBuild(first)
+}
+
+// isPartOfBuild reports whether a name is one of scriptKinds before or behind scriptParts: test-unit, web_lint.
+func isPartOfBuild(name string) bool {
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })
+	if len(parts) < 2 {
+		return false
+	}
+	switch last := len(parts) - 1; {
+	case scriptKinds[parts[0]]:
+		parts = parts[1:]
+	case scriptKinds[parts[last]]:
+		parts = parts[:last]
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(parts, func(p string) bool { return !scriptParts[p] })
 }
 
 // mayBeAnything reports whether a word depends on the run from its first character on, so that it may turn

@@ -10,5 +10,17 @@ var scriptNames = wording.Set(`build test tests check lint all compile typecheck
 	assembleDebug assembleRelease bundleDebug testDebugUnitTest testReleaseUnitTest lintDebug testOnly testQuick
 	ktlintCheck detekt spotlessCheck checkstyleMain jacocoTestReport`)
 
+// scriptParts stand beside one of scriptKinds in the name of a script that builds or tests a part of a project, or does
+// so in some manner: test-unit, build_web. Words for what such a script could do beside that are none of them.
+var scriptParts = wording.Set(`all api app backend browser ci cli client components core cov coverage css debug docs e2e examples fast frontend
+	full func functional go html integration js lib local long packages py python quick race rust server short slow smoke src static
+	styles system test tests ts types ui unit units verbose wasm watch web`)
+
+var scriptKinds = wording.Set("build check lint test tests typecheck")
+
+// packageOptions are options of package managers before the name of a script that say for which packages of the project
+// it is run, or how loud.
+var packageOptions = wording.Set("-s --silent -r --recursive -w --workspace -ws --workspaces --workspace-root --if-present -F --filter")
+
 // targetValues are options of runners of targets whose value is no target.
 var targetValues = wording.Set("--tests --configuration --property -x --exclude-task -pl --projects -P -T --threads --max-workers -j --jobs -l --load-average -C --directory -p -f --file")
