@@ -25,7 +25,7 @@ const (
 )
 
 // Letters are what options can do.
-const Letters = "xwWrltedc!mpuUkgsfPXFvMLoDny"
+const Letters = "xwWrltedc!mpuUkgsfPXFvMLoDnyz"
 
 // Options is a list of options.
 type Options struct {

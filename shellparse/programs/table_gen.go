@@ -1102,6 +1102,13 @@ var row160 = Row{Options: &options159, Operands: "", Default: "", Style: 0, Subc
 var worse161 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
 
 var options162 = Options{List: []Option{
+	{"--features", "--features", 1, 0}, {"--lib", "--lib", 0, 0}, {"--manifest-path", "--manifest-path", 1, 111}, {"--open", "--open", 0, 120}, {"--output-dir", "--output-dir", 1, 116}, {"--output-path", "--output-path", 1, 119}, {"--package", "--package", 1, 0}, {"--summary-only", "--summary-only", 0, 0},
+	{"--workspace", "--workspace", 0, 0}, {"-p", "--package", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row163 = Row{Options: &options162, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options164 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--archive-file", "--archive-file", 1, 111}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--binaries-metadata", "--binaries-metadata", 1, 111},
 	{"--bins", "--bins", 0, 0}, {"--build-dir", "--build-dir", 1, 116}, {"--cargo-metadata", "--binaries-metadata", 1, 111}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--user-config-file", 1, 111}, {"--example", "--example", 1, 0}, {"--exclude", "--exclude", 1, 0},
 	{"--extract-to", "--extract-to", 1, 116}, {"--features", "--features", 1, 0}, {"--filterset", "--filterset", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0}, {"--locked", "--locked", 0, 0}, {"--lockfile-path", "--lockfile-path", 1, 120},
@@ -1111,31 +1118,31 @@ var options162 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Z", "-Z", 1, 33}, {"-j", "--jobs", 1, 0}, {"-p", "--package", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "--release", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row163 = Row{Options: &options162, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row165 = Row{Options: &options164, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options164 = Options{List: []Option{
+var options166 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--delay", "--delay", 1, 0}, {"--env", "--env", 1, 118}, {"--exec", "--exec", 1, 120}, {"--features", "--features", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--no-gitignore", "--no-gitignore", 0, 0}, {"--postpone", "--postpone", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--shell", "--shell", 1, 115}, {"--watch", "--watch", 1, 0}, {"--why", "--why", 0, 0}, {"--workdir", "--workdir", 1, 100}, {"-B", "-B", 1, 0}, {"-C", "--workdir", 1, 100}, {"-E", "--env", 1, 118},
 	{"-F", "--features", 1, 0}, {"-c", "--clear", 0, 0}, {"-d", "--delay", 1, 0}, {"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--shell", 1, 115}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper165 = Wrapper{Options: &options164, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
+var wrapper167 = Wrapper{Options: &options166, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
 
-var options166 = Options{List: []Option{
+var options168 = Options{List: []Option{
 	{"-e", "-e", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper167 = Wrapper{Options: &options166, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper169 = Wrapper{Options: &options168, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options168 = Options{List: []Option{
+var options170 = Options{List: []Option{
 	{"--app", "--app", 1, 120}, {"--build", "--build", 1, 120}, {"--ca-bundle-path", "--ca-bundle-path", 1, 114}, {"--context", "--context", 1, 0}, {"--exclusively", "--exclusively", 0, 0}, {"--json", "--json", 0, 0}, {"--no-color", "--no-color", 0, 0}, {"--output", "--output", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--profile", "--profile", 1, 0}, {"--proxy", "--proxy", 1, 33}, {"--quiet", "--quiet", 0, 0}, {"--role-arn", "--role-arn", 1, 33}, {"--strict", "--strict", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-a", "--app", 1, 120},
 	{"-c", "--context", 1, 0}, {"-e", "-e", 0, 0}, {"-j", "-j", 0, 0}, {"-o", "--output", 1, 116}, {"-p", "--plugin", 1, 120}, {"-q", "--quiet", 0, 0}, {"-r", "--role-arn", 1, 33}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row169 = Row{Options: &options168, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row171 = Row{Options: &options170, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts170 = []Act{
+var acts172 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -1145,46 +1152,46 @@ var acts170 = []Act{
 	{Operands: []string{"bootstrap"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var row171 = Row{Options: &options168, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row173 = Row{Options: &options170, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options172 = Options{List: []Option{
+var options174 = Options{List: []Option{
 	{"--args", "--args", 0, 0}, {"-batch", "-batch", 0, 0}, {"-n", "-n", 0, 0}, {"-nx", "-nx", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper173 = Wrapper{Options: &options172, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
+var wrapper175 = Wrapper{Options: &options174, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
 
-var acts174 = []Act{
+var acts176 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "changes users or their rights"},
 }
 
-var options175 = Options{List: []Option{
+var options177 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--pristine", "--pristine", 0, 0}, {"--retries", "--retries", 1, 0}, {"--strict", "--strict", 0, 0}, {"--strict-value", "--strict-value", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-b", "--backend", 1, 0}, {"-r", "--retries", 1, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper176 = Wrapper{Options: &options175, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
-
-var options177 = Options{List: []Option{
-	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row178 = Row{Options: &options177, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper178 = Wrapper{Options: &options177, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
 var options179 = Options{List: []Option{
-	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
+	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row180 = Row{Options: &options179, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options181 = Options{List: []Option{
+	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row182 = Row{Options: &options181, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options183 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 0}, {"--external-checks-dir", "--external-checks-dir", 1, 120}, {"--external-checks-git", "--external-checks-git", 1, 120}, {"--file", "--file", 1, 0}, {"--output-file-path", "--output-file-path", 1, 116}, {"-d", "--directory", 1, 0}, {"-f", "--file", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row182 = Row{Options: &options181, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row184 = Row{Options: &options183, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse183 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse185 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts184 = []Act{
+var acts186 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1227,20 +1234,20 @@ var acts184 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options185 = Options{List: []Option{
+var options187 = Options{List: []Option{
 	{"--adjust", "--adjust", 1, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--adjust", 1, 0}, {"-p", "--pid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper186 = Wrapper{Options: &options185, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper188 = Wrapper{Options: &options187, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options187 = Options{List: []Option{
+var options189 = Options{List: []Option{
 	{"--groups", "--groups", 1, 0}, {"--help", "--help", 0, 0}, {"--skip-chdir", "--skip-chdir", 0, 0}, {"--userspec", "--userspec", 1, 0}, {"--version", "--version", 0, 0}, {"-G", "-G", 1, 0}, {"-g", "-g", 1, 0}, {"-n", "-n", 0, 0},
 	{"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper188 = Wrapper{Options: &options187, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper190 = Wrapper{Options: &options189, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options189 = Options{List: []Option{
+var options191 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--batch", "--batch", 0, 0}, {"--deadline", "--deadline", 0, 0}, {"--ext", "--ext", 0, 0}, {"--fifo", "--fifo", 0, 0}, {"--help", "--help", 0, 0}, {"--idle", "--idle", 0, 0}, {"--max", "--max", 0, 0},
 	{"--other", "--other", 0, 0}, {"--pid", "--pid", 0, 0}, {"--reset-on-fork", "--reset-on-fork", 0, 0}, {"--rr", "--rr", 0, 0}, {"--sched-deadline", "--sched-deadline", 1, 0}, {"--sched-period", "--sched-period", 1, 0}, {"--sched-runtime", "--sched-runtime", 1, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"-D", "--sched-deadline", 1, 0}, {"-P", "--sched-period", 1, 0}, {"-R", "--reset-on-fork", 0, 0}, {"-T", "--sched-runtime", 1, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-b", "--batch", 0, 0},
@@ -1248,9 +1255,9 @@ var options189 = Options{List: []Option{
 	{"-r", "--rr", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper190 = Wrapper{Options: &options189, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper192 = Wrapper{Options: &options191, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts191 = []Act{
+var acts193 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
@@ -1277,146 +1284,166 @@ var acts191 = []Act{
 	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 }
 
-var options192 = Options{List: []Option{
+var options194 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0}, {"-o", "-o", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row193 = Row{Options: &options192, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row195 = Row{Options: &options194, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options194 = Options{List: []Option{
+var options196 = Options{List: []Option{
 	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 111}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "--style", 1, 111},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row195 = Row{Options: &options194, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row197 = Row{Options: &options196, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options196 = Options{List: []Option{
+var options198 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 114}, {"--export-fixes", "--export-fixes", 1, 119}, {"--load", "--load", 1, 120}, {"-checks", "-checks", 1, 0}, {"-fix", "-fix", 0, 109}, {"-fix-errors", "-fix-errors", 0, 109}, {"-load", "--load", 1, 120}, {"-p", "-p", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row197 = Row{Options: &options196, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row199 = Row{Options: &options198, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts198 = []Act{
+var acts200 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*truncate*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options199 = Options{List: []Option{
+var options201 = Options{List: []Option{
 	{"--database", "--database", 1, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--input-format", "--input-format", 1, 0}, {"--multiline", "--multiline", 0, 0}, {"--multiquery", "--multiquery", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--password", "--password", 1, 0}, {"--port", "--port", 1, 0}, {"--queries-file", "--queries-file", 1, 120}, {"--query", "--query", 1, 99}, {"--secure", "--secure", 0, 0}, {"--time", "--time", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0},
 	{"-d", "--database", 1, 0}, {"-f", "--format", 1, 0}, {"-h", "--host", 1, 0}, {"-m", "--multiline", 0, 0}, {"-n", "--multiquery", 0, 0}, {"-q", "--query", 1, 99}, {"-s", "--secure", 0, 0}, {"-t", "--time", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row200 = Row{Options: &options199, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row202 = Row{Options: &options201, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options201 = Options{List: []Option{
+var options203 = Options{List: []Option{
+	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
+	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33},
+	{"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0}, {"-D", "-D", 1, 68}, {"-I", "--init-script", 1, 120},
+	{"-J", "-J", 1, 120}, {"-M", "-M", 2, 0}, {"-P", "-P", 1, 68}, {"-Sdeps", "-Sdeps", 1, 120}, {"-T", "-T", 1, 0}, {"-U", "-U", 0, 0}, {"-X", "-X", 2, 0}, {"-am", "-am", 0, 0},
+	{"-b", "--build-file", 1, 120}, {"-c", "--settings-file", 1, 120}, {"-e", "--eval", 1, 99}, {"-f", "--file", 1, 111}, {"-g", "--gradle-user-home", 1, 120}, {"-gs", "--global-settings", 1, 120}, {"-gt", "-gt", 1, 120}, {"-java-home", "-java-home", 1, 120},
+	{"-l", "--log-file", 1, 119}, {"-lib", "-lib", 1, 120}, {"-listener", "-listener", 1, 120}, {"-logger", "-logger", 1, 120}, {"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0},
+	{"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row204 = Row{Options: &options203, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options205 = Options{List: []Option{
+	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-M", "-M", 2, 0},
+	{"-X", "-X", 2, 0}, {"-batch", "-batch", 1, 99}, {"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-i", "-i", 0, 120},
+	{"-l", "-l", 1, 120}, {"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-x", "-x", 1, 99},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var language206 = Language{Options: &options205, Python: false}
+
+var options207 = Options{List: []Option{
 	{"--categorized", "--categorized", 1, 119}, {"--config", "--config", 1, 120}, {"--counted", "--counted", 1, 119}, {"--diff-alignment", "--diff-alignment", 1, 119}, {"--exclude-list-file", "--exclude-list-file", 1, 114}, {"--extract-with", "--extract-with", 1, 120}, {"--force-lang-def", "--force-lang-def", 1, 114}, {"--found", "--found", 1, 119},
 	{"--ignored", "--ignored", 1, 119}, {"--list-file", "--list-file", 1, 108}, {"--out", "--out", 1, 119}, {"--read-lang-def", "--force-lang-def", 1, 114}, {"--report-file", "--out", 1, 119}, {"--sql", "--sql", 1, 119}, {"--strip-code", "--strip-code", 0, 33}, {"--strip-comments", "--strip-comments", 0, 33},
 	{"--vcs", "--vcs", 1, 120}, {"--write-lang-def", "--write-lang-def", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row202 = Row{Options: &options201, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row208 = Row{Options: &options207, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options203 = Options{List: []Option{
+var options209 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--config", "--config", 1, 0}, {"--debugger", "--debugger", 0, 33}, {"--graphviz", "--graphviz", 1, 119}, {"--install", "--install", 1, 33}, {"--install-prefix", "--install-prefix", 1, 116}, {"--open", "--open", 1, 120}, {"--parallel", "--parallel", 2, 0},
 	{"--prefix", "--prefix", 1, 116}, {"--preset", "--preset", 1, 0}, {"--profiling-output", "--profiling-output", 1, 119}, {"--target", "-t", 1, 0}, {"--toolchain", "--toolchain", 1, 120}, {"--trace-redirect", "--trace-redirect", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 116},
 	{"-C", "-C", 1, 120}, {"-D", "-D", 1, 118}, {"-E", "-E", 1, 120}, {"-G", "-G", 1, 0}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 111}, {"-T", "-T", 1, 120}, {"-j", "--parallel", 2, 0},
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row204 = Row{Options: &options203, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row210 = Row{Options: &options209, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse205 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse211 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options206 = Options{List: []Option{
+var options212 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--ignore-initial", "--ignore-initial", 1, 0}, {"-i", "--ignore-initial", 1, 0}, {"-n", "--bytes", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row207 = Row{Options: &options206, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row213 = Row{Options: &options212, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row208 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
+var row214 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
 
-var row209 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row215 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options210 = Options{List: []Option{
+var options216 = Options{List: []Option{
 	{"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--diff-program", "--diff-program", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--from-file", "--from-file", 1, 114}, {"--horizon-lines", "--horizon-lines", 1, 0}, {"--ifdef", "--ifdef", 1, 0},
 	{"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 119}, {"--paginate", "--paginate", 0, 120}, {"--palette", "--palette", 1, 0}, {"--show-function-line", "--show-function-line", 1, 0}, {"--starting-file", "--starting-file", 1, 0}, {"--tabsize", "--tabsize", 1, 0},
 	{"--to-file", "--to-file", 1, 114}, {"--unified", "--unified", 1, 0}, {"--width", "--width", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--ifdef", 1, 0}, {"-F", "--show-function-line", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-L", "-L", 1, 0},
 	{"-S", "--starting-file", 1, 0}, {"-U", "--unified", 1, 0}, {"-W", "--width", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-l", "--paginate", 0, 120}, {"-o", "--output", 1, 119}, {"-x", "--exclude", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row211 = Row{Options: &options210, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row217 = Row{Options: &options216, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options212 = Options{List: []Option{
+var options218 = Options{List: []Option{
 	{"--output-separator", "--output-separator", 1, 0}, {"--output-width", "--output-width", 1, 0}, {"--separator", "--separator", 1, 0}, {"--table-columns", "--table-columns", 1, 0}, {"--table-hide", "--table-hide", 1, 0}, {"--table-noextreme", "--table-noextreme", 1, 0}, {"--table-right", "--table-right", 1, 0}, {"--table-truncate", "--table-truncate", 1, 0},
 	{"--table-wrap", "--table-wrap", 1, 0}, {"-E", "--table-noextreme", 1, 0}, {"-H", "--table-hide", 1, 0}, {"-N", "--table-columns", 1, 0}, {"-R", "--table-right", 1, 0}, {"-T", "--table-truncate", 1, 0}, {"-W", "--table-wrap", 1, 0}, {"-c", "--output-width", 1, 0},
 	{"-o", "--output-separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row213 = Row{Options: &options212, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row219 = Row{Options: &options218, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options214 = Options{List: []Option{
+var options220 = Options{List: []Option{
 	{"--output-delimiter", "--output-delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row215 = Row{Options: &options214, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row221 = Row{Options: &options220, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options216 = Options{List: []Option{
+var options222 = Options{List: []Option{
 	{"--hardlink-dupes", "--hardlink-dupes", 0, 0}, {"--invalidation-mode", "--invalidation-mode", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 1, 108}, {"-j", "-j", 1, 0},
 	{"-l", "-l", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row217 = Row{Options: &options216, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row223 = Row{Options: &options222, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse218 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse224 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options219 = Options{List: []Option{
+var options225 = Options{List: []Option{
 	{"-b", "-b", 1, 0}, {"-c", "-c", 0, 112}, {"-d", "-d", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row220 = Row{Options: &options219, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row226 = Row{Options: &options225, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options221 = Options{List: []Option{
+var options227 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row222 = Row{Options: &options221, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row228 = Row{Options: &options227, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row223 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
+var row229 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
 
-var options224 = Options{List: []Option{
+var options230 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row225 = Row{Options: &options224, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row231 = Row{Options: &options230, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options226 = Options{List: []Option{
+var options232 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
 	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row227 = Row{Options: &options226, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row233 = Row{Options: &options232, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options228 = Options{List: []Option{
+var options234 = Options{List: []Option{
 	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
 	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper229 = Wrapper{Options: &options228, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper235 = Wrapper{Options: &options234, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options230 = Options{List: []Option{
+var options236 = Options{List: []Option{
 	{"--eval", "--eval", 1, 120}, {"-a", "-a", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-f", "-f", 1, 120}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-p", "-p", 1, 0},
 	{"-q", "-q", 1, 0}, {"-u", "-u", 1, 0}, {"-x", "-x", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row231 = Row{Options: &options230, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row237 = Row{Options: &options236, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts232 = []Act{
+var acts238 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
@@ -1432,32 +1459,32 @@ var acts232 = []Act{
 	{Operands: []string{"acl", "*", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 }
 
-var options233 = Options{List: []Option{
+var options239 = Options{List: []Option{
 	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--directory", "--directory", 1, 116}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0},
 	{"-d", "--directory", 1, 116}, {"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row234 = Row{Options: &options233, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row240 = Row{Options: &options239, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options235 = Options{List: []Option{
+var options241 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--context", "--context", 2, 0}, {"--no-preserve", "--no-preserve", 1, 0}, {"--preserve", "--preserve", 2, 0}, {"--reflink", "--reflink", 2, 0}, {"--sparse", "--sparse", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116},
 	{"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row236 = Row{Options: &options235, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row242 = Row{Options: &options241, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive237 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
+var archive243 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
 
-var options238 = Options{List: []Option{
+var options244 = Options{List: []Option{
 	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--file-list", "--file-list", 1, 108}, {"--output-file", "--output-file", 1, 119}, {"--plist-output", "--plist-output", 1, 116},
 	{"--project", "--project", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row239 = Row{Options: &options238, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row245 = Row{Options: &options244, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse240 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse246 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts241 = []Act{
+var acts247 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -1465,39 +1492,39 @@ var acts241 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 }
 
-var worse242 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse248 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts243 = []Act{
+var acts249 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "replaces or deletes jobs"},
 	{Operands: nil, Options: nil, Without: []string{"-l", "-e", "-V"}, Why: "replaces or deletes jobs"},
 }
 
-var wrapper244 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper250 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options245 = Options{List: []Option{
+var options251 = Options{List: []Option{
 	{"--additional-suffix", "--additional-suffix", 1, 0}, {"--bytes", "--bytes", 1, 0}, {"--filter", "--filter", 1, 120}, {"--lines", "--lines", 1, 0}, {"--number", "--number", 1, 0}, {"--numeric-suffixes", "--numeric-suffixes", 2, 0}, {"--prefix", "--prefix", 1, 119}, {"--separator", "--separator", 1, 0},
 	{"--suffix-length", "--suffix-length", 1, 0}, {"-C", "-C", 1, 0}, {"-a", "--suffix-length", 1, 0}, {"-b", "--bytes", 1, 0}, {"-d", "-d", 0, 0}, {"-f", "--prefix", 1, 119}, {"-l", "--lines", 1, 0}, {"-n", "--number", 1, 0},
 	{"-t", "--separator", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row246 = Row{Options: &options245, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
+var row252 = Row{Options: &options251, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
 
-var options247 = Options{List: []Option{
+var options253 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--freq-count", "--freq-count", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
 	{"--not-columns", "--not-columns", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"-C", "--not-columns", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0},
 	{"-q", "--quotechar", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row248 = Row{Options: &options247, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row254 = Row{Options: &options253, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options249 = Options{List: []Option{
+var options255 = Options{List: []Option{
 	{"--_xformat", "--_xformat", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--languages", "--languages", 1, 0}, {"--map-c", "--map-c", 1, 0}, {"--options", "--options", 1, 120}, {"-L", "-L", 1, 108}, {"-R", "-R", 0, 0}, {"-f", "-o", 1, 119},
 	{"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row250 = Row{Options: &options249, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row256 = Row{Options: &options255, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options251 = Options{List: []Option{
+var options257 = Options{List: []Option{
 	{"--add-notes", "--add-notes", 1, 33}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-config", "--build-config", 1, 0}, {"--dashboard", "--dashboard", 1, 33}, {"--exclude-regex", "--exclude-regex", 1, 0}, {"--extra-submit", "--extra-submit", 1, 33}, {"--label-exclude", "--label-exclude", 1, 0}, {"--label-regex", "--label-regex", 1, 0},
 	{"--output-junit", "--output-junit", 1, 119}, {"--output-log", "--output-log", 1, 119}, {"--parallel", "--parallel", 2, 0}, {"--preset", "--preset", 1, 0}, {"--repeat", "--repeat", 1, 0}, {"--resource-spec-file", "--resource-spec-file", 1, 114}, {"--schedule-random", "--schedule-random", 0, 0}, {"--script", "--script", 1, 120},
 	{"--script-new-process", "--script-new-process", 1, 120}, {"--show-only", "--show-only", 2, 0}, {"--test-action", "--test-action", 1, 33}, {"--test-dir", "--test-dir", 1, 111}, {"--test-model", "--test-model", 1, 33}, {"--tests-information", "--tests-information", 1, 0}, {"--tests-regex", "--tests-regex", 1, 0}, {"--timeout", "--timeout", 1, 0},
@@ -1506,15 +1533,15 @@ var options251 = Options{List: []Option{
 	{"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-j", "--parallel", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row252 = Row{Options: &options251, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row258 = Row{Options: &options257, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts253 = []Act{
+var acts259 = []Act{
 	{Operands: nil, Options: []string{"--deleteIndex*"}, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 }
 
-var options254 = Options{List: []Option{
+var options260 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
@@ -1534,11 +1561,11 @@ var options254 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-t", "--telnet-option", 1, 33}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--write-out", 1, 117}, {"-x", "--proxy", 1, 33}, {"-y", "-y", 1, 0}, {"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row255 = Row{Options: &options254, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row261 = Row{Options: &options260, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse256 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse262 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts257 = []Act{
+var acts263 = []Act{
 	{Operands: nil, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"--request=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"-T"}, Without: nil, Why: "deletes, uploads or sends"},
@@ -1562,32 +1589,32 @@ var acts257 = []Act{
 	{Operands: []string{"*api.postmarkapp.com/email*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
 }
 
-var keeps258 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
+var keeps264 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
 
-var options259 = Options{List: []Option{
+var options265 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--characters", "--characters", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--fields", "--fields", 1, 0}, {"--output-delimiter", "--output-delimiter", 1, 0}, {"-b", "--bytes", 1, 0}, {"-c", "--characters", 1, 0}, {"-d", "--delimiter", 1, 0},
 	{"-f", "--fields", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row260 = Row{Options: &options259, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row266 = Row{Options: &options265, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options261 = Options{List: []Option{
+var options267 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--env", "--env", 1, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--key", "--key", 1, 33},
 	{"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--record", "--record", 0, 33}, {"--reporter", "--reporter", 1, 102}, {"--spec", "--spec", 1, 111}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-P", "--project", 1, 111}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-e", "--env", 1, 0}, {"-g", "--grep", 1, 0}, {"-k", "--key", 1, 33}, {"-s", "--spec", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row262 = Row{Options: &options261, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row268 = Row{Options: &options267, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options263 = Options{List: []Option{
+var options269 = Options{List: []Option{
 	{"--command", "--command", 1, 120}, {"--debug", "--debug", 0, 0}, {"--interactive", "--interactive", 0, 0}, {"--mod", "--mod", 1, 33}, {"--progress", "--progress", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--web", "--web", 0, 0}, {"-c", "--command", 1, 120}, {"-d", "--debug", 0, 0}, {"-i", "--interactive", 0, 0}, {"-m", "--mod", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 	{"-w", "--web", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row264 = Row{Options: &options263, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row270 = Row{Options: &options269, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options265 = Options{List: []Option{
+var options271 = Options{List: []Option{
 	{"--apply", "--apply", 0, 0}, {"--cache", "--cache", 1, 111}, {"--code", "--code", 1, 0}, {"--color", "--color", 0, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--configuration", "--configuration", 1, 120}, {"--coverage", "--coverage", 1, 116}, {"--coverage-path", "--coverage-path", 1, 119},
 	{"--define", "-D", 1, 0}, {"--define-from-file", "--define-from-file", 1, 114}, {"--dry-run", "--dry-run", 0, 0}, {"--enable-asserts", "--enable-asserts", 0, 0}, {"--enable-vm-service", "--enable-vm-service", 2, 33}, {"--exclude-tags", "--exclude-tags", 1, 0}, {"--fatal-infos", "--fatal-infos", 0, 0}, {"--fatal-warnings", "--fatal-warnings", 0, 0},
 	{"--file-reporter", "--file-reporter", 1, 87}, {"--line-length", "--line-length", 1, 0}, {"--name", "--name", 1, 0}, {"--observe", "--observe", 2, 33}, {"--output", "--output", 1, 111}, {"--packages", "--packages", 1, 120}, {"--pause-after-load", "--pause-after-load", 0, 33}, {"--plain-name", "--plain-name", 1, 0},
@@ -1597,50 +1624,50 @@ var options265 = Options{List: []Option{
 	{"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row266 = Row{Options: &options265, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row272 = Row{Options: &options271, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options267 = Options{List: []Option{
+var options273 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--file", "--file", 1, 114}, {"--reference", "--reference", 1, 114}, {"--set", "--set", 1, 33}, {"-I", "-I", 2, 0}, {"-R", "-R", 0, 0}, {"-d", "--date", 1, 0}, {"-f", "--file", 1, 114},
 	{"-j", "-j", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--set", 1, 33}, {"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row268 = Row{Options: &options267, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row274 = Row{Options: &options273, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse269 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse275 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts270 = []Act{
+var acts276 = []Act{
 	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
 }
 
-var options271 = Options{List: []Option{
+var options277 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper272 = Wrapper{Options: &options271, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper278 = Wrapper{Options: &options277, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts273 = []Act{
+var acts279 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
 }
 
-var options274 = Options{List: []Option{
+var options280 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row275 = Row{Options: &options274, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row281 = Row{Options: &options280, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options276 = Options{List: []Option{
+var options282 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row277 = Row{Options: &options276, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row283 = Row{Options: &options282, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options278 = Options{List: []Option{
+var options284 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
 	{"--allow-write", "--allow-write", 2, 33}, {"--cert", "--cert", 1, 111}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 2, 116}, {"--env-file", "--env-file", 2, 114}, {"--import-map", "--import-map", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33},
 	{"--inspect-wait", "--inspect-wait", 2, 33}, {"--junit-path", "--junit-path", 1, 119}, {"--lock", "--lock", 1, 119}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0}, {"--node-modules-dir", "--node-modules-dir", 2, 0}, {"--permission-set", "--permission-set", 2, 33}, {"--preload", "--preload", 1, 120},
@@ -1648,42 +1675,42 @@ var options278 = Options{List: []Option{
 	{"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row279 = Row{Options: &options278, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row285 = Row{Options: &options284, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options280 = Options{List: []Option{
+var options286 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language281 = Language{Options: &options280, Python: false}
+var language287 = Language{Options: &options286, Python: false}
 
-var options282 = Options{List: []Option{
+var options288 = Options{List: []Option{
 	{"--all-projects", "--all-projects", 0, 0}, {"--config", "--config", 1, 111}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--environment", "--environment", 1, 0}, {"--list", "--list", 0, 0}, {"--pure", "--pure", 0, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--recompute", "--recompute", 2, 0}, {"-c", "--config", 1, 111}, {"-e", "--env", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper283 = Wrapper{Options: &options282, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper289 = Wrapper{Options: &options288, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options284 = Options{List: []Option{
+var options290 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row285 = Row{Options: &options284, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row291 = Row{Options: &options290, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options286 = Options{List: []Option{
+var options292 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row287 = Row{Options: &options286, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row293 = Row{Options: &options292, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options288 = Options{List: []Option{
+var options294 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row289 = Row{Options: &options288, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row295 = Row{Options: &options294, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts290 = []Act{
+var acts296 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
@@ -1710,16 +1737,16 @@ var acts290 = []Act{
 	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 }
 
-var wrapper291 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper297 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options292 = Options{List: []Option{
+var options298 = Options{List: []Option{
 	{"--additional-flags", "--additional-flags", 1, 33}, {"--exec", "--exec", 0, 0}, {"--name", "--name", 1, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--no-workdir", "--no-workdir", 0, 0}, {"--root", "--root", 0, 0}, {"-T", "--no-tty", 0, 0}, {"-a", "--additional-flags", 1, 33},
 	{"-e", "--exec", 0, 0}, {"-n", "--name", 1, 0}, {"-nw", "--no-workdir", 0, 0}, {"-r", "--root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper293 = Wrapper{Options: &options292, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper299 = Wrapper{Options: &options298, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts294 = []Act{
+var acts300 = []Act{
 	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
@@ -1739,151 +1766,151 @@ var acts294 = []Act{
 	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 }
 
-var options295 = Options{List: []Option{
+var options301 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row296 = Row{Options: &options295, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row302 = Row{Options: &options301, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options297 = Options{List: []Option{
+var options303 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116}, {"--install-types", "--install-types", 0, 33},
 	{"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--shadow-file", 1, 33}, {"--strict", "--strict", 0, 0},
 	{"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row298 = Row{Options: &options297, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row304 = Row{Options: &options303, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options299 = Options{List: []Option{
+var options305 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper300 = Wrapper{Options: &options299, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper306 = Wrapper{Options: &options305, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options301 = Options{List: []Option{
+var options307 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row302 = Row{Options: &options301, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row308 = Row{Options: &options307, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options303 = Options{List: []Option{
+var options309 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row304 = Row{Options: &options303, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row310 = Row{Options: &options309, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options305 = Options{List: []Option{
+var options311 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row306 = Row{Options: &options305, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options307 = Options{List: []Option{
-	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row308 = Row{Options: &options307, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options309 = Options{List: []Option{
-	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
-	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
-	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row310 = Row{Options: &options309, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
-
-var options311 = Options{List: []Option{
-	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
-	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
-	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
 var row312 = Row{Options: &options311, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options313 = Options{List: []Option{
-	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
-	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
+	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row314 = Row{Options: &options313, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options315 = Options{List: []Option{
+	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
+	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
+	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row316 = Row{Options: &options315, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var options317 = Options{List: []Option{
+	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
+	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
+	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row318 = Row{Options: &options317, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options319 = Options{List: []Option{
+	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
+	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row320 = Row{Options: &options319, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options321 = Options{List: []Option{
 	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row316 = Row{Options: &options315, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row322 = Row{Options: &options321, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options317 = Options{List: []Option{
+var options323 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper318 = Wrapper{Options: &options317, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper324 = Wrapper{Options: &options323, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row319 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row325 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var worse320 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse326 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options321 = Options{List: []Option{
+var options327 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row322 = Row{Options: &options321, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row328 = Row{Options: &options327, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options323 = Options{List: []Option{
+var options329 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper324 = Wrapper{Options: &options323, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper330 = Wrapper{Options: &options329, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options325 = Options{List: []Option{
+var options331 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--config", "--config", 1, 0}, {"--fallback", "--fallback", 1, 119}, {"--mount", "--mount", 1, 119}, {"--mount-template", "--mount-template", 1, 114}, {"--name-transformer", "--name-transformer", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-fallback", "--no-fallback", 0, 0},
 	{"--only-secrets", "--only-secrets", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0}, {"--project", "--project", 1, 0}, {"--silent", "--silent", 0, 0}, {"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "--config", 1, 0}, {"-p", "--project", 1, 0},
 	{"-t", "--token", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper326 = Wrapper{Options: &options325, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper332 = Wrapper{Options: &options331, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options327 = Options{List: []Option{
+var options333 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row328 = Row{Options: &options327, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row334 = Row{Options: &options333, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options329 = Options{List: []Option{
+var options335 = Options{List: []Option{
 	{"--env-file", "--env-file", 1, 114}, {"--environments", "--environments", 1, 0}, {"--expand-envs", "--expand-envs", 0, 0}, {"--fallback", "--fallback", 0, 0}, {"--file", "--env-file", 1, 114}, {"--no-override", "--no-override", 0, 0}, {"--overload", "--override", 0, 0}, {"--override", "--override", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--rc-file", "--rc-file", 1, 120}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--environments", 1, 0}, {"-f", "--env-file", 1, 114}, {"-o", "--override", 0, 0},
 	{"-p", "-p", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--rc-file", 1, 120}, {"-v", "-v", 1, 0}, {"-x", "--expand-envs", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper330 = Wrapper{Options: &options329, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper336 = Wrapper{Options: &options335, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options331 = Options{List: []Option{
+var options337 = Options{List: []Option{
 	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper332 = Wrapper{Options: &options331, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper338 = Wrapper{Options: &options337, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options333 = Options{List: []Option{
+var options339 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
 	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper334 = Wrapper{Options: &options333, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper340 = Wrapper{Options: &options339, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options335 = Options{List: []Option{
+var options341 = Options{List: []Option{
 	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--artifacts-path", "--artifacts-path", 1, 116}, {"--configfile", "--configfile", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--environment", "--environment", 1, 118},
 	{"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 102}, {"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33},
 	{"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0}, {"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0},
@@ -1891,9 +1918,9 @@ var options335 = Options{List: []Option{
 	{"-l", "--logger", 1, 102}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row336 = Row{Options: &options335, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row342 = Row{Options: &options341, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts337 = []Act{
+var acts343 = []Act{
 	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
@@ -1904,17 +1931,17 @@ var acts337 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var worse338 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse344 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options339 = Options{List: []Option{
+var options345 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row340 = Row{Options: &options339, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row346 = Row{Options: &options345, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts341 = []Act{
+var acts347 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
@@ -1923,18 +1950,18 @@ var acts341 = []Act{
 	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
 }
 
-var acts342 = []Act{
+var acts348 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var acts343 = []Act{
+var acts349 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
 }
 
-var options344 = Options{List: []Option{
+var options350 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -1943,9 +1970,9 @@ var options344 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row345 = Row{Options: &options344, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row351 = Row{Options: &options350, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts346 = []Act{
+var acts352 = []Act{
 	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
@@ -1963,48 +1990,48 @@ var acts346 = []Act{
 	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
 }
 
-var acts347 = []Act{
+var acts353 = []Act{
 	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
 }
 
-var options348 = Options{List: []Option{
+var options354 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper349 = Wrapper{Options: &options348, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper355 = Wrapper{Options: &options354, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options350 = Options{List: []Option{
+var options356 = Options{List: []Option{
 	{"--list", "--list", 0, 0}, {"--no-require-passphrase", "--no-require-passphrase", 0, 0}, {"--noecho", "--noecho", 0, 0}, {"--require-passphrase", "--require-passphrase", 0, 0}, {"--set", "--set", 0, 33}, {"--unset", "--unset", 0, 33}, {"-P", "--no-require-passphrase", 0, 0}, {"-l", "--list", 0, 0},
 	{"-n", "--noecho", 0, 0}, {"-p", "--require-passphrase", 0, 0}, {"-s", "--set", 0, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper351 = Wrapper{Options: &options350, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper357 = Wrapper{Options: &options356, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var wrapper352 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
+var wrapper358 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
 
-var wrapper353 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper359 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options354 = Options{List: []Option{
+var options360 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row355 = Row{Options: &options354, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row361 = Row{Options: &options360, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options356 = Options{List: []Option{
+var options362 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--inspect-config", "--mcp", 0, 120},
 	{"--max-warnings", "--max-warnings", 1, 0}, {"--mcp", "--mcp", 0, 120}, {"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120}, {"--rule", "--rule", 1, 0}, {"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row357 = Row{Options: &options356, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row363 = Row{Options: &options362, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts358 = []Act{
+var acts364 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -2012,45 +2039,45 @@ var acts358 = []Act{
 	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options359 = Options{List: []Option{
+var options365 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row360 = Row{Options: &options359, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row366 = Row{Options: &options365, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options361 = Options{List: []Option{
+var options367 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper362 = Wrapper{Options: &options361, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper368 = Wrapper{Options: &options367, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options363 = Options{List: []Option{
+var options369 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row364 = Row{Options: &options363, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row370 = Row{Options: &options369, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options365 = Options{List: []Option{
+var options371 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language366 = Language{Options: &options365, Python: false}
+var language372 = Language{Options: &options371, Python: false}
 
-var options367 = Options{List: []Option{
+var options373 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row368 = Row{Options: &options367, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row374 = Row{Options: &options373, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse369 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse375 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts370 = []Act{
+var acts376 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var acts371 = []Act{
+var acts377 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -2072,11 +2099,11 @@ var acts371 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts372 = []Act{
+var acts378 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts373 = []Act{
+var acts379 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -2084,19 +2111,19 @@ var acts373 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts374 = []Act{
+var acts380 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var options375 = Options{List: []Option{
+var options381 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
 	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper376 = Wrapper{Options: &options375, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper382 = Wrapper{Options: &options381, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options377 = Options{List: []Option{
+var options383 = Options{List: []Option{
 	{"--android-licenses", "--android-licenses", 0, 33}, {"--concurrency", "--concurrency", 1, 0}, {"--coverage", "--coverage", 0, 0}, {"--coverage-path", "--coverage-path", 1, 119}, {"--dart-define", "--dart-define", 1, 0}, {"--dart-define-from-file", "--dart-define-from-file", 1, 114}, {"--device-id", "--device-id", 1, 0}, {"--enable-vmservice", "--enable-vmservice", 0, 33},
 	{"--exclude-tags", "--exclude-tags", 1, 0}, {"--file-reporter", "--file-reporter", 1, 111}, {"--flutter-root", "--flutter-root", 1, 33}, {"--frontend-server-starter-path", "--frontend-server-starter-path", 1, 120}, {"--local-engine", "--local-web-sdk", 1, 120}, {"--local-engine-host", "--local-web-sdk", 1, 120}, {"--local-engine-src-path", "--local-web-sdk", 1, 120}, {"--local-web-sdk", "--local-web-sdk", 1, 120},
 	{"--machine", "--machine", 0, 0}, {"--name", "--name", 1, 0}, {"--no-pub", "--no-pub", 0, 0}, {"--offline", "--offline", 0, 0}, {"--output", "--output", 1, 116}, {"--packages", "--packages", 1, 120}, {"--plain-name", "--plain-name", 1, 0}, {"--reporter", "--reporter", 1, 0},
@@ -2104,11 +2131,11 @@ var options377 = Options{List: []Option{
 	{"--write", "--write", 1, 119}, {"-d", "--device-id", 1, 0}, {"-j", "--concurrency", 1, 0}, {"-o", "--output", 1, 116}, {"-r", "--reporter", 1, 0}, {"-t", "--tags", 1, 0}, {"-v", "--verbose", 0, 0}, {"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row378 = Row{Options: &options377, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row384 = Row{Options: &options383, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row379 = Row{Options: &options25, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row385 = Row{Options: &options25, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts380 = []Act{
+var acts386 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2129,32 +2156,32 @@ var acts380 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options381 = Options{List: []Option{
+var options387 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--config", "--config", 1, 111}, {"--instance", "--instance", 1, 0}, {"--json", "--json", 0, 0}, {"--no-tail", "--no-tail", 0, 0}, {"--region", "--region", 1, 0}, {"--watch", "--watch", 0, 0}, {"-a", "--app", 1, 0},
 	{"-c", "--config", 1, 111}, {"-i", "--instance", 1, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-tail", 0, 0}, {"-r", "--region", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row382 = Row{Options: &options381, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row388 = Row{Options: &options387, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts383 = []Act{
+var acts389 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options384 = Options{List: []Option{
+var options390 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row385 = Row{Options: &options384, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row391 = Row{Options: &options390, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options386 = Options{List: []Option{
+var options392 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row387 = Row{Options: &options386, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row393 = Row{Options: &options392, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts388 = []Act{
+var acts394 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -2179,40 +2206,40 @@ var acts388 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options389 = Options{List: []Option{
+var options395 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row390 = Row{Options: &options389, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row396 = Row{Options: &options395, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row391 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row397 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options392 = Options{List: []Option{
+var options398 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row393 = Row{Options: &options392, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options394 = Options{List: []Option{
+var options400 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 33}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 33},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row395 = Row{Options: &options394, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse396 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse402 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options397 = Options{List: []Option{
+var options403 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts398 = []Act{
+var acts404 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -2221,15 +2248,15 @@ var acts398 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse399 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse405 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options400 = Options{List: []Option{
+var options406 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row407 = Row{Options: &options406, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts402 = []Act{
+var acts408 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2261,37 +2288,37 @@ var acts402 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row403 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row409 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options404 = Options{List: []Option{
+var options410 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row405 = Row{Options: &options404, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row411 = Row{Options: &options410, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse406 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse412 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options407 = Options{List: []Option{
+var options413 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row408 = Row{Options: &options407, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse409 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse415 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options410 = Options{List: []Option{
+var options416 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row411 = Row{Options: &options410, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row417 = Row{Options: &options416, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options412 = Options{List: []Option{
+var options418 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2299,15 +2326,15 @@ var options412 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row413 = Row{Options: &options412, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row419 = Row{Options: &options418, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options414 = Options{List: []Option{
+var options420 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
 	{"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-diff", "-diff", 0, 0}, {"-exec", "-exec", 1, 120}, {"-failfast", "-failfast", 0, 0}, {"-fix", "-fix", 0, 0}, {"-focus", "-focus", 1, 0}, {"-focus-file", "-focus-file", 1, 0},
 	{"-fullpath", "-fullpath", 0, 0}, {"-fuzz", "-fuzz", 1, 0}, {"-fuzzcachedir", "-fuzzcachedir", 1, 116}, {"-fuzzminimizetime", "-fuzzminimizetime", 1, 0}, {"-fuzztime", "-fuzztime", 1, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-i", "-i", 0, 0},
-	{"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-json-report", "-json-report", 1, 119}, {"-junit-report", "-junit-report", 1, 119}, {"-keep-going", "-keep-going", 0, 0}, {"-label-filter", "-label-filter", 1, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0},
+	{"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-json-report", "-json-report", 1, 119}, {"-junit-report", "-junit-report", 1, 119}, {"-keep-going", "-keep-going", 0, 0}, {"-label-filter", "-label-filter", 1, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0},
 	{"-list", "-list", 1, 0}, {"-memprofile", "-memprofile", 1, 119}, {"-memprofilerate", "-memprofilerate", 1, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-mutexprofile", "-mutexprofile", 1, 119},
 	{"-mutexprofilefraction", "-mutexprofilefraction", 1, 0}, {"-n", "-n", 0, 0}, {"-o", "-o", 1, 119}, {"-output-dir", "-output-dir", 1, 116}, {"-output-interceptor-mode", "-output-interceptor-mode", 1, 0}, {"-outputdir", "-outputdir", 1, 116}, {"-overlay", "-overlay", 1, 120}, {"-p", "-p", 0, 0},
 	{"-parallel", "-parallel", 1, 0}, {"-pgo", "-pgo", 1, 114}, {"-pkgdir", "-pkgdir", 1, 116}, {"-procs", "-procs", 1, 0}, {"-r", "-r", 0, 0}, {"-race", "-race", 0, 0}, {"-run", "-run", 1, 0}, {"-short", "-short", 0, 0},
@@ -2316,58 +2343,58 @@ var options414 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row415 = Row{Options: &options414, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row421 = Row{Options: &options420, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts416 = []Act{
+var acts422 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options417 = Options{List: []Option{
+var options423 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row418 = Row{Options: &options417, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row424 = Row{Options: &options423, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options419 = Options{List: []Option{
+var options425 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row420 = Row{Options: &options419, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options421 = Options{List: []Option{
+var options427 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row422 = Row{Options: &options421, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row428 = Row{Options: &options427, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options423 = Options{List: []Option{
+var options429 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row424 = Row{Options: &options423, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse425 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse431 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options426 = Options{List: []Option{
+var options432 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row427 = Row{Options: &options426, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse428 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse434 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options429 = Options{List: []Option{
+var options435 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2375,57 +2402,57 @@ var options429 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row436 = Row{Options: &options435, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse431 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
-
-var options432 = Options{List: []Option{
-	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options434 = Options{List: []Option{
-	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row435 = Row{Options: &options434, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options436 = Options{List: []Option{
-	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var worse437 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
 var options438 = Options{List: []Option{
-	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
-	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
+	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options440 = Options{List: []Option{
+	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row441 = Row{Options: &options440, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options442 = Options{List: []Option{
+	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row443 = Row{Options: &options442, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options444 = Options{List: []Option{
+	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
+	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options446 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--no-overlay", "--no-overlay", 0, 33}, {"--orphan", "--orphan", 1, 0},
 	{"--ours", "--ours", 0, 33}, {"--overlay", "--no-overlay", 0, 33}, {"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 33}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33},
 	{"--track", "--track", 2, 0}, {"-2", "-3", 0, 33}, {"-3", "-3", 0, 33}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0},
 	{"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 33}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row441 = Row{Options: &options440, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row447 = Row{Options: &options446, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse442 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse448 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options443 = Options{List: []Option{
+var options449 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row444 = Row{Options: &options443, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row450 = Row{Options: &options449, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options445 = Options{List: []Option{
+var options451 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2437,26 +2464,26 @@ var options445 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options447 = Options{List: []Option{
+var options453 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row448 = Row{Options: &options447, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse449 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse455 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options450 = Options{List: []Option{
+var options456 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options452 = Options{List: []Option{
+var options458 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2464,9 +2491,9 @@ var options452 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row453 = Row{Options: &options452, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row459 = Row{Options: &options458, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options454 = Options{List: []Option{
+var options460 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2474,39 +2501,39 @@ var options454 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row455 = Row{Options: &options454, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row461 = Row{Options: &options460, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options456 = Options{List: []Option{
+var options462 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
 	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row463 = Row{Options: &options462, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse458 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse464 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options459 = Options{List: []Option{
+var options465 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row466 = Row{Options: &options465, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options461 = Options{List: []Option{
+var options467 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row468 = Row{Options: &options467, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse463 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse469 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options464 = Options{List: []Option{
+var options470 = Options{List: []Option{
 	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
 	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row465 = Row{Options: &options464, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row471 = Row{Options: &options470, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options466 = Options{List: []Option{
+var options472 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2520,241 +2547,255 @@ var options466 = Options{List: []Option{
 	{"-X", "-X", 2, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row473 = Row{Options: &options472, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options468 = Options{List: []Option{
+var options474 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row475 = Row{Options: &options474, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse470 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse476 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options471 = Options{List: []Option{
+var options477 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options473 = Options{List: []Option{
+var options479 = Options{List: []Option{
+	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 33}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row480 = Row{Options: &options479, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options481 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 33}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options475 = Options{List: []Option{
+var options483 = Options{List: []Option{
 	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row484 = Row{Options: &options483, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options477 = Options{List: []Option{
+var options485 = Options{List: []Option{
 	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options479 = Options{List: []Option{
+var options487 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
 	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options481 = Options{List: []Option{
+var options489 = Options{List: []Option{
+	{"--allow-unrelated-histories", "--allow-unrelated-histories", 0, 0}, {"--merge-base", "--merge-base", 1, 0}, {"--messages", "--messages", 0, 0}, {"--name-only", "--name-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--strategy-option", "--strategy-option", 1, 0}, {"--trivial-merge", "--trivial-merge", 0, 0},
+	{"--write-tree", "--write-tree", 0, 0}, {"-X", "--strategy-option", 1, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row490 = Row{Options: &options489, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options491 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options483 = Options{List: []Option{
+var options493 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row484 = Row{Options: &options483, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse485 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse495 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options486 = Options{List: []Option{
+var options496 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row487 = Row{Options: &options486, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse488 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse498 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options489 = Options{List: []Option{
+var options499 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row490 = Row{Options: &options489, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row500 = Row{Options: &options499, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options491 = Options{List: []Option{
+var options501 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options493 = Options{List: []Option{
-	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options495 = Options{List: []Option{
-	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
-	{"-q", "-q", 0, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row496 = Row{Options: &options495, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var worse497 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
-
-var options498 = Options{List: []Option{
-	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
-	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
-var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var worse500 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
-
-var options501 = Options{List: []Option{
-	{"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "-a", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0},
-	{"-u", "-u", 0, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
 var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options503 = Options{List: []Option{
-	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
-	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row504 = Row{Options: &options503, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options505 = Options{List: []Option{
-	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
+	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
+	{"-q", "-q", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options507 = Options{List: []Option{
+var worse507 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var options508 = Options{List: []Option{
+	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
+	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse510 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var options511 = Options{List: []Option{
+	{"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "-a", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0},
+	{"-u", "-u", 0, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options513 = Options{List: []Option{
+	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
+	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options515 = Options{List: []Option{
+	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row516 = Row{Options: &options515, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options517 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row508 = Row{Options: &options507, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row518 = Row{Options: &options517, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse509 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse519 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse510 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse520 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options511 = Options{List: []Option{
+var options521 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row522 = Row{Options: &options521, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse513 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse523 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse514 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse524 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options515 = Options{List: []Option{
+var options525 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row516 = Row{Options: &options515, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options517 = Options{List: []Option{
+var options527 = Options{List: []Option{
 	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row518 = Row{Options: &options517, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row528 = Row{Options: &options527, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options519 = Options{List: []Option{
+var options529 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row520 = Row{Options: &options519, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options521 = Options{List: []Option{
+var options531 = Options{List: []Option{
 	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
 	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row522 = Row{Options: &options521, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options523 = Options{List: []Option{
+var options533 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row524 = Row{Options: &options523, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row534 = Row{Options: &options533, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options525 = Options{List: []Option{
+var options535 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options527 = Options{List: []Option{
+var options537 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
-	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
+	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
 	{"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-p", "-p", 1, 0}, {"-pgo", "-pgo", 1, 114}, {"-pkgdir", "-pkgdir", 1, 116}, {"-race", "-race", 0, 0}, {"-t", "-t", 0, 0}, {"-tags", "-tags", 1, 0},
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row528 = Row{Options: &options527, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row538 = Row{Options: &options537, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse529 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse539 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options530 = Options{List: []Option{
+var options540 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row531 = Row{Options: &options530, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row541 = Row{Options: &options540, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options532 = Options{List: []Option{
+var options542 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row533 = Row{Options: &options532, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row543 = Row{Options: &options542, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse534 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse544 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options535 = Options{List: []Option{
+var options545 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse537 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse547 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options538 = Options{List: []Option{
+var options548 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
 	{"-diff", "-diff", 0, 0}, {"-exec", "-exec", 1, 120}, {"-failfast", "-failfast", 0, 0}, {"-fix", "-fix", 0, 0}, {"-fullpath", "-fullpath", 0, 0}, {"-fuzz", "-fuzz", 1, 0}, {"-fuzzcachedir", "-fuzzcachedir", 1, 116}, {"-fuzzminimizetime", "-fuzzminimizetime", 1, 0},
-	{"-fuzztime", "-fuzztime", 1, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-i", "-i", 0, 0}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0},
+	{"-fuzztime", "-fuzztime", 1, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-i", "-i", 0, 0}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0},
 	{"-list", "-list", 1, 0}, {"-memprofile", "-memprofile", 1, 119}, {"-memprofilerate", "-memprofilerate", 1, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-mutexprofile", "-mutexprofile", 1, 119},
 	{"-mutexprofilefraction", "-mutexprofilefraction", 1, 0}, {"-n", "-n", 0, 0}, {"-o", "-o", 1, 119}, {"-outputdir", "-outputdir", 1, 116}, {"-overlay", "-overlay", 1, 120}, {"-p", "-p", 1, 0}, {"-parallel", "-parallel", 1, 0}, {"-pgo", "-pgo", 1, 114},
 	{"-pkgdir", "-pkgdir", 1, 116}, {"-race", "-race", 0, 0}, {"-run", "-run", 1, 0}, {"-short", "-short", 0, 0}, {"-shuffle", "-shuffle", 1, 0}, {"-skip", "-skip", 1, 0}, {"-tags", "-tags", 1, 0}, {"-test.blockprofile", "-test.blockprofile", 1, 119},
@@ -2763,28 +2804,28 @@ var options538 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row539 = Row{Options: &options538, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row549 = Row{Options: &options548, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options540 = Options{List: []Option{
+var options550 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row541 = Row{Options: &options540, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row551 = Row{Options: &options550, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row542 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row552 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options543 = Options{List: []Option{
+var options553 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
-	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0},
+	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0},
 	{"-m", "-m", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0}, {"-overlay", "-overlay", 1, 120}, {"-p", "-p", 1, 0},
 	{"-pgo", "-pgo", 1, 114}, {"-pkgdir", "-pkgdir", 1, 116}, {"-race", "-race", 0, 0}, {"-retracted", "-retracted", 0, 0}, {"-reuse", "-reuse", 1, 114}, {"-tags", "-tags", 1, 0}, {"-test", "-test", 0, 0}, {"-toolexec", "-toolexec", 1, 120},
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options545 = Options{List: []Option{
+var options555 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2792,79 +2833,79 @@ var options545 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse547 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse557 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row548 = Row{Options: &options538, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row558 = Row{Options: &options548, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options549 = Options{List: []Option{
+var options559 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row550 = Row{Options: &options549, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row560 = Row{Options: &options559, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options551 = Options{List: []Option{
+var options561 = Options{List: []Option{
 	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row552 = Row{Options: &options551, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row562 = Row{Options: &options561, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options553 = Options{List: []Option{
+var options563 = Options{List: []Option{
 	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row554 = Row{Options: &options553, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row564 = Row{Options: &options563, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options555 = Options{List: []Option{
+var options565 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row566 = Row{Options: &options565, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options557 = Options{List: []Option{
+var options567 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row558 = Row{Options: &options557, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row568 = Row{Options: &options567, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse559 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse569 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options560 = Options{List: []Option{
+var options570 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-merge-base", "--new-from-rev", 1, 0}, {"--new-from-patch", "--new-from-patch", 1, 114}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 111},
 	{"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119}, {"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0},
 	{"--schema", "--schema", 1, 111}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119}, {"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row561 = Row{Options: &options560, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row571 = Row{Options: &options570, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper562 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper572 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options563 = Options{List: []Option{
+var options573 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row564 = Row{Options: &options563, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row574 = Row{Options: &options573, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options565 = Options{List: []Option{
+var options575 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row566 = Row{Options: &options565, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row576 = Row{Options: &options575, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options567 = Options{List: []Option{
+var options577 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row568 = Row{Options: &options567, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row578 = Row{Options: &options577, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts569 = []Act{
+var acts579 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -2887,25 +2928,25 @@ var acts569 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options570 = Options{List: []Option{
+var options580 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row571 = Row{Options: &options570, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row581 = Row{Options: &options580, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options572 = Options{List: []Option{
+var options582 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row573 = Row{Options: &options572, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row583 = Row{Options: &options582, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts574 = []Act{
+var acts584 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts575 = []Act{
+var acts585 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -2915,38 +2956,38 @@ var acts575 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options576 = Options{List: []Option{
+var options586 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--data-dir", "--data-dir", 1, 116}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0},
 	{"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 33},
 	{"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0},
 	{"-p", "--project", 1, 33}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row577 = Row{Options: &options576, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row587 = Row{Options: &options586, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options578 = Options{List: []Option{
+var options588 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row579 = Row{Options: &options578, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row589 = Row{Options: &options588, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options580 = Options{List: []Option{
+var options590 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper581 = Wrapper{Options: &options580, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper591 = Wrapper{Options: &options590, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options582 = Options{List: []Option{
+var options592 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--pass-credentials", "--pass-credentials", 0, 33}, {"--password", "--password", 1, 33}, {"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repo", "--repo", 1, 33}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"--username", "--username", 1, 33},
 	{"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row583 = Row{Options: &options582, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row593 = Row{Options: &options592, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts584 = []Act{
+var acts594 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -2965,16 +3006,16 @@ var acts584 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row585 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row595 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options586 = Options{List: []Option{
+var options596 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row587 = Row{Options: &options586, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row597 = Row{Options: &options596, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts588 = []Act{
+var acts598 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3003,72 +3044,72 @@ var acts588 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options589 = Options{List: []Option{
+var options599 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--dyno-name", "--dyno-name", 1, 0}, {"--json", "--json", 0, 0}, {"--num", "--num", 1, 0}, {"--remote", "--remote", 1, 0}, {"--source", "--source", 1, 0}, {"--tail", "--tail", 0, 0}, {"-a", "--app", 1, 0},
 	{"-d", "--dyno-name", 1, 0}, {"-n", "--num", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--source", 1, 0}, {"-t", "--tail", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row590 = Row{Options: &options589, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row600 = Row{Options: &options599, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options591 = Options{List: []Option{
+var options601 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper592 = Wrapper{Options: &options591, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper602 = Wrapper{Options: &options601, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options593 = Options{List: []Option{
+var options603 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row594 = Row{Options: &options593, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row604 = Row{Options: &options603, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options595 = Options{List: []Option{
+var options605 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row596 = Row{Options: &options595, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row606 = Row{Options: &options605, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options597 = Options{List: []Option{
+var options607 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language598 = Language{Options: &options597, Python: false}
+var language608 = Language{Options: &options607, Python: false}
 
-var worse599 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse609 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts600 = []Act{
+var acts610 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options601 = Options{List: []Option{
+var options611 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row602 = Row{Options: &options601, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row612 = Row{Options: &options611, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse603 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse613 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts604 = []Act{
+var acts614 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options605 = Options{List: []Option{
+var options615 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row606 = Row{Options: &options605, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row616 = Row{Options: &options615, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options607 = Options{List: []Option{
+var options617 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3076,58 +3117,58 @@ var options607 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper608 = Wrapper{Options: &options607, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper618 = Wrapper{Options: &options617, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options609 = Options{List: []Option{
+var options619 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper610 = Wrapper{Options: &options609, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper620 = Wrapper{Options: &options619, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options611 = Options{List: []Option{
+var options621 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row612 = Row{Options: &options611, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row622 = Row{Options: &options621, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options613 = Options{List: []Option{
+var options623 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper614 = Wrapper{Options: &options613, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper624 = Wrapper{Options: &options623, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options615 = Options{List: []Option{
+var options625 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper616 = Wrapper{Options: &options615, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper626 = Wrapper{Options: &options625, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options617 = Options{List: []Option{
+var options627 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row618 = Row{Options: &options617, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row628 = Row{Options: &options627, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options619 = Options{List: []Option{
+var options629 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row620 = Row{Options: &options619, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row630 = Row{Options: &options629, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options621 = Options{List: []Option{
+var options631 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper622 = Wrapper{Options: &options621, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper632 = Wrapper{Options: &options631, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options623 = Options{List: []Option{
+var options633 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3135,61 +3176,63 @@ var options623 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row624 = Row{Options: &options623, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row634 = Row{Options: &options633, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper625 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper635 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options626 = Options{List: []Option{
+var options636 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language627 = Language{Options: &options626, Python: false}
+var language637 = Language{Options: &options636, Python: false}
 
-var archive628 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var row638 = Row{Options: &options2, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options629 = Options{List: []Option{
+var archive639 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+
+var options640 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row630 = Row{Options: &options629, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row641 = Row{Options: &options640, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options631 = Options{List: []Option{
+var options642 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row632 = Row{Options: &options631, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row643 = Row{Options: &options642, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options633 = Options{List: []Option{
+var options644 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"--system", "--upgrade-module-path", 1, 120}, {"--upgrade-module-path", "--upgrade-module-path", 1, 120}, {"-Xstdout", "-Xstdout", 1, 119}, {"-agentlib", "-agentlib", 1, 120}, {"-bootclasspath", "--upgrade-module-path", 1, 120},
 	{"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-endorseddirs", "--upgrade-module-path", 1, 120}, {"-extdirs", "--upgrade-module-path", 1, 120}, {"-h", "-h", 1, 116}, {"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0},
 	{"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row634 = Row{Options: &options633, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row645 = Row{Options: &options644, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options635 = Options{List: []Option{
+var options646 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language636 = Language{Options: &options635, Python: false}
+var language647 = Language{Options: &options646, Python: false}
 
-var options637 = Options{List: []Option{
+var options648 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row638 = Row{Options: &options637, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row649 = Row{Options: &options648, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options639 = Options{List: []Option{
+var options650 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3200,21 +3243,21 @@ var options639 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row640 = Row{Options: &options639, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row651 = Row{Options: &options650, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options641 = Options{List: []Option{
+var options652 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row642 = Row{Options: &options641, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row653 = Row{Options: &options652, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options643 = Options{List: []Option{
+var options654 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row644 = Row{Options: &options643, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row655 = Row{Options: &options654, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options645 = Options{List: []Option{
+var options656 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3225,11 +3268,11 @@ var options645 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row646 = Row{Options: &options645, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row657 = Row{Options: &options656, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse647 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse658 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts648 = []Act{
+var acts659 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3237,22 +3280,22 @@ var acts648 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options649 = Options{List: []Option{
+var options660 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row650 = Row{Options: &options649, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row661 = Row{Options: &options660, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options651 = Options{List: []Option{
+var options662 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row652 = Row{Options: &options651, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row663 = Row{Options: &options662, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts653 = []Act{
+var acts664 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3270,7 +3313,7 @@ var acts653 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts654 = []Act{
+var acts665 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3291,7 +3334,7 @@ var acts654 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts655 = []Act{
+var acts666 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3299,72 +3342,87 @@ var acts655 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options656 = Options{List: []Option{
+var options667 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Werror", "-Werror", 0, 0}, {"-Xfriend-paths", "-Xfriend-paths", 1, 0}, {"-Xplugin", "-jdk-home", 1, 120}, {"-api-version", "-api-version", 1, 0}, {"-classpath", "-classpath", 1, 0}, {"-cp", "-classpath", 1, 0}, {"-d", "-d", 1, 119},
 	{"-include-runtime", "-include-runtime", 0, 0}, {"-jdk-home", "-jdk-home", 1, 120}, {"-jvm-target", "-jvm-target", 1, 0}, {"-kotlin-home", "-jdk-home", 1, 120}, {"-language-version", "-language-version", 1, 0}, {"-module-name", "-module-name", 1, 0}, {"-no-reflect", "-no-reflect", 0, 0}, {"-no-stdlib", "-no-stdlib", 0, 0},
 	{"-nowarn", "-nowarn", 0, 0}, {"-opt-in", "-opt-in", 1, 0}, {"-progressive", "-progressive", 0, 0}, {"-script", "-script", 0, 120}, {"-verbose", "-verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row657 = Row{Options: &options656, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row668 = Row{Options: &options667, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options658 = Options{List: []Option{
+var options669 = Options{List: []Option{
+	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
+	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-help", "-help", 0, 0}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120},
+	{"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-version", "-version", 0, 0}, {"-x", "-x", 1, 99},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var language670 = Language{Options: &options669, Python: false}
+
+var options671 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row659 = Row{Options: &options658, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row672 = Row{Options: &options671, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options660 = Options{List: []Option{
+var options673 = Options{List: []Option{
+	{"--dry-run", "--dry-run", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--output", "--output", 1, 0}, {"-f", "--filename", 1, 114}, {"-k", "--kustomize", 1, 120}, {"-n", "--namespace", 1, 0},
+	{"-o", "--output", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row674 = Row{Options: &options673, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+
+var options675 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row661 = Row{Options: &options660, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse662 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse677 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse663 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse678 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options664 = Options{List: []Option{
+var options679 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper665 = Wrapper{Options: &options664, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper680 = Wrapper{Options: &options679, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options666 = Options{List: []Option{
+var options681 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row667 = Row{Options: &options666, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row682 = Row{Options: &options681, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options668 = Options{List: []Option{
+var options683 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper669 = Wrapper{Options: &options668, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper684 = Wrapper{Options: &options683, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options670 = Options{List: []Option{
+var options685 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row671 = Row{Options: &options670, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row686 = Row{Options: &options685, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options672 = Options{List: []Option{
+var options687 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag", "--tag", 1, 33}, {"--tag-file", "--tag-file", 1, 108},
 	{"-D", "-D", 1, 0}, {"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 108}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120},
 	{"-o", "--log-file", 1, 119}, {"-p", "--pattern", 1, 0}, {"-t", "--tag", 1, 33}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row673 = Row{Options: &options672, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row688 = Row{Options: &options687, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts674 = []Act{
+var acts689 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3372,7 +3430,7 @@ var acts674 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options675 = Options{List: []Option{
+var options690 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3383,53 +3441,53 @@ var options675 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row691 = Row{Options: &options690, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options677 = Options{List: []Option{
+var options692 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row678 = Row{Options: &options677, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row693 = Row{Options: &options692, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options679 = Options{List: []Option{
+var options694 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row680 = Row{Options: &options679, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row695 = Row{Options: &options694, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts681 = []Act{
+var acts696 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options682 = Options{List: []Option{
+var options697 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row683 = Row{Options: &options682, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row698 = Row{Options: &options697, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options684 = Options{List: []Option{
+var options699 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row685 = Row{Options: &options684, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options686 = Options{List: []Option{
+var options701 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row687 = Row{Options: &options686, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row702 = Row{Options: &options701, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options688 = Options{List: []Option{
+var options703 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row689 = Row{Options: &options688, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row704 = Row{Options: &options703, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options690 = Options{List: []Option{
+var options705 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3439,32 +3497,32 @@ var options690 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper691 = Wrapper{Options: &options690, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper706 = Wrapper{Options: &options705, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options692 = Options{List: []Option{
+var options707 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row693 = Row{Options: &options692, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row708 = Row{Options: &options707, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options694 = Options{List: []Option{
+var options709 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row695 = Row{Options: &options694, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row710 = Row{Options: &options709, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options696 = Options{List: []Option{
+var options711 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row697 = Row{Options: &options696, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row712 = Row{Options: &options711, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options698 = Options{List: []Option{
+var options713 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3474,36 +3532,36 @@ var options698 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row699 = Row{Options: &options698, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options700 = Options{List: []Option{
+var options715 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 120}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 120}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row701 = Row{Options: &options700, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row716 = Row{Options: &options715, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts702 = []Act{
+var acts717 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options703 = Options{List: []Option{
+var options718 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row704 = Row{Options: &options703, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row719 = Row{Options: &options718, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse705 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse720 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts706 = []Act{
+var acts721 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3518,36 +3576,36 @@ var acts706 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options707 = Options{List: []Option{
+var options722 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row708 = Row{Options: &options707, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row723 = Row{Options: &options722, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options709 = Options{List: []Option{
+var options724 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row710 = Row{Options: &options709, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row725 = Row{Options: &options724, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options711 = Options{List: []Option{
+var options726 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row712 = Row{Options: &options711, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row727 = Row{Options: &options726, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options713 = Options{List: []Option{
+var options728 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row729 = Row{Options: &options728, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse715 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse730 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts716 = []Act{
+var acts731 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3556,29 +3614,29 @@ var acts716 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options717 = Options{List: []Option{
+var options732 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper718 = Wrapper{Options: &options717, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper733 = Wrapper{Options: &options732, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options719 = Options{List: []Option{
+var options734 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper720 = Wrapper{Options: &options719, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper735 = Wrapper{Options: &options734, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options721 = Options{List: []Option{
+var options736 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row722 = Row{Options: &options721, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row737 = Row{Options: &options736, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts723 = []Act{
+var acts738 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3589,25 +3647,25 @@ var acts723 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options724 = Options{List: []Option{
+var options739 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row725 = Row{Options: &options724, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row740 = Row{Options: &options739, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options726 = Options{List: []Option{
+var options741 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 101}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 101}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row727 = Row{Options: &options726, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options728 = Options{List: []Option{
+var options743 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row729 = Row{Options: &options728, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row744 = Row{Options: &options743, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts730 = []Act{
+var acts745 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3618,33 +3676,46 @@ var acts730 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options731 = Options{List: []Option{
+var options746 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row732 = Row{Options: &options731, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row747 = Row{Options: &options746, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts733 = []Act{
+var acts748 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options734 = Options{List: []Option{
+var options749 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper735 = Wrapper{Options: &options734, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper750 = Wrapper{Options: &options749, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row736 = Row{Options: &options677, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row751 = Row{Options: &options692, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts737 = []Act{
+var acts752 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var row738 = Row{Options: &options297, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var options753 = Options{List: []Option{
+	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0}, {"--fail-never", "--fail-never", 0, 0},
+	{"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119},
+	{"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--show-version", "--show-version", 0, 0},
+	{"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0}, {"-D", "-D", 1, 68}, {"-I", "--init-script", 1, 120}, {"-J", "-J", 1, 120}, {"-P", "-P", 1, 68},
+	{"-Sdeps", "-Sdeps", 1, 120}, {"-T", "-T", 1, 0}, {"-U", "-U", 0, 0}, {"-V", "--show-version", 0, 0}, {"-X", "-X", 0, 0}, {"-am", "-am", 0, 0}, {"-b", "--build-file", 1, 120}, {"-c", "--settings-file", 1, 120},
+	{"-e", "--eval", 1, 99}, {"-f", "--file", 1, 111}, {"-fae", "--fail-at-end", 0, 0}, {"-ff", "--fail-fast", 0, 0}, {"-fn", "--fail-never", 0, 0}, {"-g", "--gradle-user-home", 1, 120}, {"-gs", "--global-settings", 1, 120}, {"-gt", "-gt", 1, 120},
+	{"-java-home", "-java-home", 1, 120}, {"-l", "--log-file", 1, 119}, {"-lib", "-lib", 1, 120}, {"-listener", "-listener", 1, 120}, {"-logger", "-logger", 1, 120}, {"-nsu", "--no-snapshot-updates", 0, 0}, {"-ntp", "--no-transfer-progress", 0, 0}, {"-o", "-o", 0, 0},
+	{"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
 
-var options739 = Options{List: []Option{
+var row754 = Row{Options: &options753, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var row755 = Row{Options: &options303, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options756 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3656,24 +3727,24 @@ var options739 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row740 = Row{Options: &options739, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row757 = Row{Options: &options756, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options741 = Options{List: []Option{
+var options758 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row742 = Row{Options: &options741, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row759 = Row{Options: &options758, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options743 = Options{List: []Option{
+var options760 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row744 = Row{Options: &options743, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row761 = Row{Options: &options760, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts745 = []Act{
+var acts762 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3687,7 +3758,7 @@ var acts745 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts746 = []Act{
+var acts763 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3699,29 +3770,29 @@ var acts746 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options747 = Options{List: []Option{
+var options764 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper748 = Wrapper{Options: &options747, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper765 = Wrapper{Options: &options764, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options749 = Options{List: []Option{
+var options766 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
 	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row750 = Row{Options: &options749, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row767 = Row{Options: &options766, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options751 = Options{List: []Option{
+var options768 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper752 = Wrapper{Options: &options751, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper769 = Wrapper{Options: &options768, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts753 = []Act{
+var acts770 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3732,20 +3803,20 @@ var acts753 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options754 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row755 = Row{Options: &options754, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options756 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row757 = Row{Options: &options756, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row774 = Row{Options: &options773, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options758 = Options{List: []Option{
+var options775 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -3755,24 +3826,24 @@ var options758 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language759 = Language{Options: &options758, Python: false}
+var language776 = Language{Options: &options775, Python: false}
 
-var options760 = Options{List: []Option{
+var options777 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper761 = Wrapper{Options: &options760, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper778 = Wrapper{Options: &options777, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options762 = Options{List: []Option{
+var options779 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper763 = Wrapper{Options: &options762, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper780 = Wrapper{Options: &options779, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts764 = []Act{
+var acts781 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3790,7 +3861,7 @@ var acts764 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options765 = Options{List: []Option{
+var options782 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33}, {"--force-python", "--force-python", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0}, {"--pre", "--pre", 0, 0}, {"--python", "-P", 1, 120},
 	{"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0}, {"--sitepackages", "--sitepackages", 0, 0}, {"--skip-pkg-install", "--skip-pkg-install", 0, 0}, {"--tags", "-t", 1, 0},
@@ -3798,15 +3869,15 @@ var options765 = Options{List: []Option{
 	{"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row766 = Row{Options: &options765, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row783 = Row{Options: &options782, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse767 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse784 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts768 = []Act{
+var acts785 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options769 = Options{List: []Option{
+var options786 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3818,9 +3889,9 @@ var options769 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row770 = Row{Options: &options769, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row787 = Row{Options: &options786, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options771 = Options{List: []Option{
+var options788 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3833,11 +3904,11 @@ var options771 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row789 = Row{Options: &options788, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse773 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse790 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options774 = Options{List: []Option{
+var options791 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3849,9 +3920,9 @@ var options774 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row775 = Row{Options: &options774, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row792 = Row{Options: &options791, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options776 = Options{List: []Option{
+var options793 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3862,15 +3933,15 @@ var options776 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row777 = Row{Options: &options776, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row794 = Row{Options: &options793, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row778 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row795 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse779 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse796 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row780 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row797 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options781 = Options{List: []Option{
+var options798 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -3878,52 +3949,52 @@ var options781 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper782 = Wrapper{Options: &options781, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper799 = Wrapper{Options: &options798, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options783 = Options{List: []Option{
+var options800 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper784 = Wrapper{Options: &options783, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper801 = Wrapper{Options: &options800, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options785 = Options{List: []Option{
+var options802 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row786 = Row{Options: &options785, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row803 = Row{Options: &options802, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options787 = Options{List: []Option{
+var options804 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119},
 	{"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
 	{"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row788 = Row{Options: &options787, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row805 = Row{Options: &options804, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse789 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse806 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse790 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse807 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options791 = Options{List: []Option{
+var options808 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row792 = Row{Options: &options791, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row809 = Row{Options: &options808, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options793 = Options{List: []Option{
+var options810 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row794 = Row{Options: &options793, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row811 = Row{Options: &options810, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options795 = Options{List: []Option{
+var options812 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -3932,17 +4003,17 @@ var options795 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row796 = Row{Options: &options795, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row813 = Row{Options: &options812, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse797 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse814 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts798 = []Act{
+var acts815 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options799 = Options{List: []Option{
+var options816 = Options{List: []Option{
 	{"--alter", "--alter", 0, 109}, {"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache", "--cache", 2, 119}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119},
 	{"--coverage-html", "--coverage-html", 1, 116}, {"--dump-taint-graph", "--dump-taint-graph", 1, 119}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--file-list", "--file-list", 1, 108}, {"--filter", "--filter", 1, 102}, {"--generate-baseline", "--generate-baseline", 2, 119}, {"--generate-stubs", "--dump-taint-graph", 1, 119},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--pro", "--pro", 0, 33},
@@ -3951,15 +4022,15 @@ var options799 = Options{List: []Option{
 	{"-a", "-a", 1, 120}, {"-b", "-b", 2, 119}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row800 = Row{Options: &options799, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options801 = Options{List: []Option{
+var options818 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row802 = Row{Options: &options801, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row819 = Row{Options: &options818, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options803 = Options{List: []Option{
+var options820 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -3967,69 +4038,75 @@ var options803 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row804 = Row{Options: &options803, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row821 = Row{Options: &options820, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive805 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive822 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options806 = Options{List: []Option{
+var options823 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper807 = Wrapper{Options: &options806, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper824 = Wrapper{Options: &options823, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options808 = Options{List: []Option{
+var options825 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language809 = Language{Options: &options808, Python: false}
+var language826 = Language{Options: &options825, Python: false}
 
-var options810 = Options{List: []Option{
+var options827 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language811 = Language{Options: &options810, Python: false}
+var language828 = Language{Options: &options827, Python: false}
 
-var options812 = Options{List: []Option{
+var options829 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row813 = Row{Options: &options812, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row830 = Row{Options: &options829, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse814 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse831 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options815 = Options{List: []Option{
+var options832 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row816 = Row{Options: &options815, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row833 = Row{Options: &options832, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options817 = Options{List: []Option{
+var options834 = Options{List: []Option{
+	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row835 = Row{Options: &options834, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options836 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row818 = Row{Options: &options817, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row837 = Row{Options: &options836, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options819 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row820 = Row{Options: &options819, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row839 = Row{Options: &options838, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options821 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -4037,64 +4114,64 @@ var options821 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row822 = Row{Options: &options821, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row841 = Row{Options: &options840, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse823 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse842 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options824 = Options{List: []Option{
+var options843 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row825 = Row{Options: &options824, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row844 = Row{Options: &options843, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options826 = Options{List: []Option{
+var options845 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper827 = Wrapper{Options: &options826, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper846 = Wrapper{Options: &options845, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options828 = Options{List: []Option{
+var options847 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper829 = Wrapper{Options: &options828, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper848 = Wrapper{Options: &options847, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options830 = Options{List: []Option{
+var options849 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 101}, {"--project", "--project", 1, 0},
 	{"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0}, {"-C", "--config-file", 1, 120},
 	{"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row831 = Row{Options: &options830, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row850 = Row{Options: &options849, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options832 = Options{List: []Option{
+var options851 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row833 = Row{Options: &options832, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row852 = Row{Options: &options851, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options834 = Options{List: []Option{
+var options853 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row835 = Row{Options: &options834, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row854 = Row{Options: &options853, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options836 = Options{List: []Option{
+var options855 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper837 = Wrapper{Options: &options836, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper856 = Wrapper{Options: &options855, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options838 = Options{List: []Option{
+var options857 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4102,50 +4179,50 @@ var options838 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row839 = Row{Options: &options838, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row858 = Row{Options: &options857, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options840 = Options{List: []Option{
+var options859 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row841 = Row{Options: &options840, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row860 = Row{Options: &options859, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse842 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse861 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options843 = Options{List: []Option{
+var options862 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
 	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row844 = Row{Options: &options843, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row863 = Row{Options: &options862, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options845 = Options{List: []Option{
+var options864 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row846 = Row{Options: &options845, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row865 = Row{Options: &options864, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options847 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options849 = Options{List: []Option{
+var options868 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 102},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row850 = Row{Options: &options849, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row869 = Row{Options: &options868, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse851 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse870 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts852 = []Act{
+var acts871 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4154,7 +4231,13 @@ var acts852 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options853 = Options{List: []Option{
+var options872 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--schema", "--schema", 1, 111},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options874 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4163,15 +4246,15 @@ var options853 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper854 = Wrapper{Options: &options853, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper875 = Wrapper{Options: &options874, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options855 = Options{List: []Option{
+var options876 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row856 = Row{Options: &options855, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row877 = Row{Options: &options876, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options857 = Options{List: []Option{
+var options878 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4183,23 +4266,23 @@ var options857 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row858 = Row{Options: &options857, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row879 = Row{Options: &options878, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options859 = Options{List: []Option{
+var options880 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row860 = Row{Options: &options859, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row881 = Row{Options: &options880, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options861 = Options{List: []Option{
+var options882 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row862 = Row{Options: &options861, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row883 = Row{Options: &options882, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts863 = []Act{
+var acts884 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4216,24 +4299,24 @@ var acts863 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options864 = Options{List: []Option{
+var options885 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row865 = Row{Options: &options864, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row886 = Row{Options: &options885, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options866 = Options{List: []Option{
+var options887 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 120},
 	{"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"-c", "-c", 1, 33}, {"-f", "--output-format", 1, 87}, {"-i", "-i", 1, 109}, {"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row888 = Row{Options: &options887, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options868 = Options{List: []Option{
+var options889 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0},
 	{"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33},
 	{"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120}, {"--ds", "--ds", 1, 33}, {"--durations", "--durations", 1, 0}, {"--excelreport", "--ctrf", 1, 119}, {"--ff", "--ff", 0, 0},
@@ -4246,13 +4329,13 @@ var options868 = Options{List: []Option{
 	{"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row869 = Row{Options: &options868, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row890 = Row{Options: &options889, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse870 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse891 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse871 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse892 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts872 = []Act{
+var acts893 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4279,7 +4362,7 @@ var acts872 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts873 = []Act{
+var acts894 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4296,13 +4379,13 @@ var acts873 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options874 = Options{List: []Option{
+var options895 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper875 = Wrapper{Options: &options874, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper896 = Wrapper{Options: &options895, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts876 = []Act{
+var acts897 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4317,18 +4400,18 @@ var acts876 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options877 = Options{List: []Option{
+var options898 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options878 = Options{List: []Option{
+var options899 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row879 = Row{Options: &options878, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row900 = Row{Options: &options899, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts880 = []Act{
+var acts901 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4358,15 +4441,15 @@ var acts880 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options881 = Options{List: []Option{
+var options902 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper882 = Wrapper{Options: &options881, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper903 = Wrapper{Options: &options902, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts883 = []Act{
+var acts904 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4384,7 +4467,7 @@ var acts883 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts884 = []Act{
+var acts905 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4395,7 +4478,7 @@ var acts884 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options885 = Options{List: []Option{
+var options906 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4403,37 +4486,37 @@ var options885 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row886 = Row{Options: &options885, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row907 = Row{Options: &options906, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options887 = Options{List: []Option{
+var options908 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row888 = Row{Options: &options887, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row909 = Row{Options: &options908, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options889 = Options{List: []Option{
+var options910 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row890 = Row{Options: &options889, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row911 = Row{Options: &options910, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse891 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse912 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options892 = Options{List: []Option{
+var options913 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row893 = Row{Options: &options892, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row914 = Row{Options: &options913, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options894 = Options{List: []Option{
+var options915 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4442,11 +4525,11 @@ var options894 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row895 = Row{Options: &options894, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row916 = Row{Options: &options915, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse896 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse917 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts897 = []Act{
+var acts918 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4458,33 +4541,33 @@ var acts897 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var row898 = Row{Options: &options108, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row919 = Row{Options: &options108, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options899 = Options{List: []Option{
+var options920 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language900 = Language{Options: &options899, Python: false}
+var language921 = Language{Options: &options920, Python: false}
 
-var options901 = Options{List: []Option{
+var options922 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row902 = Row{Options: &options901, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row923 = Row{Options: &options922, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse903 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse924 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options904 = Options{List: []Option{
+var options925 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row926 = Row{Options: &options925, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options906 = Options{List: []Option{
+var options927 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4493,37 +4576,37 @@ var options906 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row907 = Row{Options: &options906, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row928 = Row{Options: &options927, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options908 = Options{List: []Option{
+var options929 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper909 = Wrapper{Options: &options908, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper930 = Wrapper{Options: &options929, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options910 = Options{List: []Option{
+var options931 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row911 = Row{Options: &options910, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row932 = Row{Options: &options931, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options912 = Options{List: []Option{
+var options933 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row913 = Row{Options: &options912, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row934 = Row{Options: &options933, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options914 = Options{List: []Option{
+var options935 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row915 = Row{Options: &options914, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row936 = Row{Options: &options935, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options916 = Options{List: []Option{
+var options937 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4535,187 +4618,187 @@ var options916 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row917 = Row{Options: &options916, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row938 = Row{Options: &options937, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options918 = Options{List: []Option{
+var options939 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row919 = Row{Options: &options918, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row940 = Row{Options: &options939, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options920 = Options{List: []Option{
+var options941 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row921 = Row{Options: &options920, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row942 = Row{Options: &options941, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options922 = Options{List: []Option{
+var options943 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row923 = Row{Options: &options922, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row944 = Row{Options: &options943, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options924 = Options{List: []Option{
+var options945 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row925 = Row{Options: &options924, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row946 = Row{Options: &options945, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse926 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse947 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options927 = Options{List: []Option{
+var options948 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row928 = Row{Options: &options927, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row949 = Row{Options: &options948, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts929 = []Act{
+var acts950 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options930 = Options{List: []Option{
+var options951 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper931 = Wrapper{Options: &options930, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper952 = Wrapper{Options: &options951, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options932 = Options{List: []Option{
+var options953 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row933 = Row{Options: &options932, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row954 = Row{Options: &options953, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options934 = Options{List: []Option{
+var options955 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row935 = Row{Options: &options934, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row956 = Row{Options: &options955, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options936 = Options{List: []Option{
+var options957 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper937 = Wrapper{Options: &options936, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper958 = Wrapper{Options: &options957, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options938 = Options{List: []Option{
+var options959 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper939 = Wrapper{Options: &options938, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper960 = Wrapper{Options: &options959, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options940 = Options{List: []Option{
+var options961 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row941 = Row{Options: &options940, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options942 = Options{List: []Option{
+var options963 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row943 = Row{Options: &options942, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row964 = Row{Options: &options963, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options944 = Options{List: []Option{
+var options965 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row945 = Row{Options: &options944, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row966 = Row{Options: &options965, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options946 = Options{List: []Option{
+var options967 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
 	{"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row947 = Row{Options: &options946, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row968 = Row{Options: &options967, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options948 = Options{List: []Option{
+var options969 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper949 = Wrapper{Options: &options948, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper970 = Wrapper{Options: &options969, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options950 = Options{List: []Option{
+var options971 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper951 = Wrapper{Options: &options950, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper972 = Wrapper{Options: &options971, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options952 = Options{List: []Option{
+var options973 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row953 = Row{Options: &options952, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row974 = Row{Options: &options973, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options954 = Options{List: []Option{
+var options975 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row955 = Row{Options: &options954, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row976 = Row{Options: &options975, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options956 = Options{List: []Option{
+var options977 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row957 = Row{Options: &options956, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row978 = Row{Options: &options977, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options958 = Options{List: []Option{
+var options979 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row959 = Row{Options: &options958, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row980 = Row{Options: &options979, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options960 = Options{List: []Option{
+var options981 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row961 = Row{Options: &options960, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row982 = Row{Options: &options981, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options962 = Options{List: []Option{
+var options983 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row963 = Row{Options: &options962, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row984 = Row{Options: &options983, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options964 = Options{List: []Option{
+var options985 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper965 = Wrapper{Options: &options964, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper986 = Wrapper{Options: &options985, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options966 = Options{List: []Option{
+var options987 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row967 = Row{Options: &options966, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row988 = Row{Options: &options987, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options968 = Options{List: []Option{
+var options989 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4725,28 +4808,28 @@ var options968 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row969 = Row{Options: &options968, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row990 = Row{Options: &options989, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options970 = Options{List: []Option{
+var options991 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row971 = Row{Options: &options970, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row992 = Row{Options: &options991, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options972 = Options{List: []Option{
+var options993 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper973 = Wrapper{Options: &options972, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper994 = Wrapper{Options: &options993, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options974 = Options{List: []Option{
+var options995 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row975 = Row{Options: &options974, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row996 = Row{Options: &options995, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options976 = Options{List: []Option{
+var options997 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4756,9 +4839,9 @@ var options976 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper977 = Wrapper{Options: &options976, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper998 = Wrapper{Options: &options997, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts978 = []Act{
+var acts999 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4778,7 +4861,7 @@ var acts978 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options979 = Options{List: []Option{
+var options1000 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -4786,17 +4869,17 @@ var options979 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row980 = Row{Options: &options979, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1001 = Row{Options: &options1000, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options981 = Options{List: []Option{
+var options1002 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row982 = Row{Options: &options981, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1003 = Row{Options: &options1002, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts983 = []Act{
+var acts1004 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4805,17 +4888,17 @@ var acts983 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options984 = Options{List: []Option{
+var options1005 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row985 = Row{Options: &options984, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1006 = Row{Options: &options1005, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse986 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1007 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options987 = Options{List: []Option{
+var options1008 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4824,21 +4907,21 @@ var options987 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper988 = Wrapper{Options: &options987, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper1009 = Wrapper{Options: &options1008, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options989 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row990 = Row{Options: &options989, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1011 = Row{Options: &options1010, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options991 = Options{List: []Option{
+var options1012 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row992 = Row{Options: &options991, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1013 = Row{Options: &options1012, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options993 = Options{List: []Option{
+var options1014 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4847,17 +4930,17 @@ var options993 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row994 = Row{Options: &options993, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1015 = Row{Options: &options1014, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse995 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1016 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts996 = []Act{
+var acts1017 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options997 = Options{List: []Option{
+var options1018 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -4868,16 +4951,16 @@ var options997 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row998 = Row{Options: &options997, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1019 = Row{Options: &options1018, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options999 = Options{List: []Option{
+var options1020 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1000 = Wrapper{Options: &options999, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1021 = Wrapper{Options: &options1020, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1001 = Options{List: []Option{
+var options1022 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -4886,21 +4969,21 @@ var options1001 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1002 = Row{Options: &options1001, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1023 = Row{Options: &options1022, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1003 = Options{List: []Option{
+var options1024 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1004 = Row{Options: &options1003, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1025 = Row{Options: &options1024, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1005 = Options{List: []Option{
+var options1026 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1006 = Row{Options: &options1005, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1027 = Row{Options: &options1026, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1007 = []Act{
+var acts1028 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4914,134 +4997,134 @@ var acts1007 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1008 = Options{List: []Option{
+var options1029 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1009 = Row{Options: &options1008, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1030 = Row{Options: &options1029, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1010 = Options{List: []Option{
+var options1031 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1011 = Row{Options: &options1010, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1032 = Row{Options: &options1031, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1012 = Options{List: []Option{
+var options1033 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1013 = Row{Options: &options1012, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1034 = Row{Options: &options1033, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1014 = Options{List: []Option{
+var options1035 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1015 = Wrapper{Options: &options1014, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1036 = Wrapper{Options: &options1035, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1016 = Options{List: []Option{
+var options1037 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1017 = Wrapper{Options: &options1016, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1038 = Wrapper{Options: &options1037, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1018 = Options{List: []Option{
+var options1039 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1019 = Row{Options: &options1018, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1040 = Row{Options: &options1039, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1020 = Options{List: []Option{
+var options1041 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1021 = Row{Options: &options1020, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1042 = Row{Options: &options1041, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1022 = Options{List: []Option{
+var options1043 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1023 = Wrapper{Options: &options1022, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1044 = Wrapper{Options: &options1043, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1024 = Options{List: []Option{
+var options1045 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1025 = Row{Options: &options1024, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1046 = Row{Options: &options1045, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1026 = Options{List: []Option{
+var options1047 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1027 = Row{Options: &options1026, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1048 = Row{Options: &options1047, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1028 = Options{List: []Option{
+var options1049 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1029 = Row{Options: &options1028, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1050 = Row{Options: &options1049, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1030 = Options{List: []Option{
+var options1051 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1031 = Wrapper{Options: &options1030, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1052 = Wrapper{Options: &options1051, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1032 = Options{List: []Option{
+var options1053 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1033 = Row{Options: &options1032, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1054 = Row{Options: &options1053, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1034 = Options{List: []Option{
+var options1055 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1035 = Row{Options: &options1034, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1036 = []Act{
+var acts1057 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1037 = Options{List: []Option{
+var options1058 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1038 = Wrapper{Options: &options1037, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1059 = Wrapper{Options: &options1058, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1039 = Options{List: []Option{
+var options1060 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1040 = Row{Options: &options1039, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1061 = Row{Options: &options1060, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1041 = Options{List: []Option{
+var options1062 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1042 = Row{Options: &options1041, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1063 = Row{Options: &options1062, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1043 = Options{List: []Option{
+var options1064 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5049,25 +5132,25 @@ var options1043 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1044 = Wrapper{Options: &options1043, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1065 = Wrapper{Options: &options1064, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1045 = Options{List: []Option{
+var options1066 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1046 = Row{Options: &options1045, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1067 = Row{Options: &options1066, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1047 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1068 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1048 = Options{List: []Option{
+var options1069 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1049 = Row{Options: &options1048, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1070 = Row{Options: &options1069, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1050 = []Act{
+var acts1071 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5089,33 +5172,33 @@ var acts1050 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1051 = Options{List: []Option{
+var options1072 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1052 = Row{Options: &options1051, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1073 = Row{Options: &options1072, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1053 = Options{List: []Option{
+var options1074 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1054 = Row{Options: &options1053, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1075 = Row{Options: &options1074, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1055 = Options{List: []Option{
+var options1076 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1077 = Row{Options: &options1076, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1057 = Options{List: []Option{
+var options1078 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5125,26 +5208,26 @@ var options1057 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1058 = Wrapper{Options: &options1057, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1079 = Wrapper{Options: &options1078, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1059 = Options{List: []Option{
+var options1080 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1060 = Wrapper{Options: &options1059, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1081 = Wrapper{Options: &options1080, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1061 = Options{List: []Option{
+var options1082 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1062 = Row{Options: &options1061, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1083 = Row{Options: &options1082, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1063 = Row{Options: &options1061, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1084 = Row{Options: &options1082, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1064 = Options{List: []Option{
+var options1085 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5155,9 +5238,9 @@ var options1064 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1065 = Row{Options: &options1064, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1086 = Row{Options: &options1085, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1066 = Options{List: []Option{
+var options1087 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5165,9 +5248,9 @@ var options1066 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1067 = Wrapper{Options: &options1066, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1088 = Wrapper{Options: &options1087, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1068 = Options{List: []Option{
+var options1089 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5177,15 +5260,15 @@ var options1068 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1069 = Wrapper{Options: &options1068, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1090 = Wrapper{Options: &options1089, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1070 = Options{List: []Option{
+var options1091 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1071 = Row{Options: &options1070, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1092 = Row{Options: &options1091, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1072 = Options{List: []Option{
+var options1093 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5197,26 +5280,26 @@ var options1072 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1073 = Row{Options: &options1072, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1094 = Row{Options: &options1093, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1074 = []Act{
+var acts1095 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1075 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1096 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1076 = Options{List: []Option{
+var options1097 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1077 = Row{Options: &options1076, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1098 = Row{Options: &options1097, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1078 = []Act{
+var acts1099 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5240,57 +5323,57 @@ var acts1078 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1079 = Options{List: []Option{
+var options1100 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1080 = Wrapper{Options: &options1079, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1101 = Wrapper{Options: &options1100, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1081 = Options{List: []Option{
+var options1102 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1082 = Row{Options: &options1081, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1103 = Row{Options: &options1102, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1083 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1104 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1084 = Options{List: []Option{
+var options1105 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1085 = Row{Options: &options1084, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1106 = Row{Options: &options1105, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1086 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1107 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1087 = Options{List: []Option{
+var options1108 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1088 = Row{Options: &options1087, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1109 = Row{Options: &options1108, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1089 = Options{List: []Option{
+var options1110 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1090 = Row{Options: &options1089, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1111 = Row{Options: &options1110, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1091 = Options{List: []Option{
+var options1112 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1092 = Row{Options: &options1091, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1113 = Row{Options: &options1112, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1093 = Options{List: []Option{
+var options1114 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5299,11 +5382,11 @@ var options1093 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1094 = Row{Options: &options1093, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1115 = Row{Options: &options1114, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1095 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1116 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1096 = Options{List: []Option{
+var options1117 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5311,15 +5394,15 @@ var options1096 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1097 = Row{Options: &options1096, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1118 = Row{Options: &options1117, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1098 = Options{List: []Option{
+var options1119 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1099 = Row{Options: &options1098, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1120 = Row{Options: &options1119, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5372,7 +5455,7 @@ var commands = [...]Command{
 	{Name: "aider-chat", Is: 0x100000000},
 	{Name: "air", Row: &row22, Is: 0x2000000000},
 	{Name: "alacritty", Is: 0x4},
-	{Name: "alembic", Arity: 2, Is: 0x80000, Destroys: acts23},
+	{Name: "alembic", Arity: 2, Is: 0x2000080010, Destroys: acts23},
 	{Name: "alias", Inspector: "state", Is: 0x80000104000, Risk: 5},
 	{Name: "alot", Destroys: acts19},
 	{Name: "amazon-q", Is: 0x100000000},
@@ -5381,7 +5464,7 @@ var commands = [...]Command{
 	{Name: "ansible", Row: &row26, Is: 0x10, Risk: 5, Worse: worse27, Destroys: acts28},
 	{Name: "ansible-console", Row: &row26},
 	{Name: "ansible-galaxy", Row: &row26, Arity: 2},
-	{Name: "ansible-lint", Is: 0x80000},
+	{Name: "ansible-lint", Is: 0x80010},
 	{Name: "ansible-playbook", Row: &row26, Is: 0x18, Risk: 5, Worse: worse27, Destroys: acts28},
 	{Name: "ansible-pull", Row: &row26},
 	{Name: "ansible-vault", Row: &row26},
@@ -5740,14 +5823,14 @@ var commands = [...]Command{
 	{Name: "cargo info", Risk: 4},
 	{Name: "cargo init", Row: &row126, Risk: 3},
 	{Name: "cargo install", Row: &row126, Is: 0x2000300000, Risk: 5},
-	{Name: "cargo llvm-cov", Arity: 3, Is: 0x2000000000},
+	{Name: "cargo llvm-cov", Row: &row163, Arity: 3, Is: 0x2000000000, Risk: 2, Worse: worse127},
 	{Name: "cargo locate-project", Row: &row160, Risk: 1},
 	{Name: "cargo login", Row: &row126, Is: 0x100000, Risk: 6},
 	{Name: "cargo logout", Risk: 6},
 	{Name: "cargo metadata", Row: &row160, Risk: 1},
 	{Name: "cargo miri", Is: 0x2000000000},
 	{Name: "cargo new", Row: &row126, Risk: 3},
-	{Name: "cargo nextest", Row: &row163, Arity: 3, Is: 0x2000000000, Risk: 2, Parent: true},
+	{Name: "cargo nextest", Row: &row165, Arity: 3, Is: 0x2000000000, Risk: 2, Parent: true},
 	{Name: "cargo nextest list", Risk: 2},
 	{Name: "cargo nextest run", Risk: 2},
 	{Name: "cargo nextest show-config", Risk: 2},
@@ -5773,66 +5856,66 @@ var commands = [...]Command{
 	{Name: "cargo vendor", Risk: 4},
 	{Name: "cargo verify-project", Row: &row160, Risk: 1},
 	{Name: "cargo version", Row: &row160, Risk: 1},
-	{Name: "cargo watch", Wrapper: &wrapper165, Is: 0x2000000000},
+	{Name: "cargo watch", Wrapper: &wrapper167, Is: 0x2000000000},
 	{Name: "cargo xtask", Is: 0x2000000000, Risk: 5},
 	{Name: "cargo yank", Row: &row126, Risk: 6},
 	{Name: "cat", Row: &row140, Arity: 1, Risk: 1},
 	{Name: "catatonit", Wrapper: &wrapper10},
-	{Name: "catchsegv", Wrapper: &wrapper167},
+	{Name: "catchsegv", Wrapper: &wrapper169},
 	{Name: "cc", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ccache", Wrapper: &wrapper10},
 	{Name: "ccr", Is: 0x100000000},
 	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x4000000000100000, Risk: 1},
-	{Name: "cdk", Row: &row169, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts170},
-	{Name: "cdk diff", Row: &row171, Risk: 4},
-	{Name: "cdk list", Row: &row171, Risk: 2},
-	{Name: "cdk ls", Row: &row171, Risk: 2},
-	{Name: "cdk synth", Row: &row171, Risk: 2},
-	{Name: "cdk synthesize", Row: &row171, Risk: 2},
-	{Name: "cdk8s", Destroys: acts170},
-	{Name: "cdktf", Destroys: acts170},
+	{Name: "cdk", Row: &row171, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts172},
+	{Name: "cdk diff", Row: &row173, Risk: 4},
+	{Name: "cdk list", Row: &row173, Risk: 2},
+	{Name: "cdk ls", Row: &row173, Risk: 2},
+	{Name: "cdk synth", Row: &row173, Risk: 2},
+	{Name: "cdk synthesize", Row: &row173, Risk: 2},
+	{Name: "cdk8s", Destroys: acts172},
+	{Name: "cdktf", Destroys: acts172},
 	{Name: "certutil", Destroys: acts20},
 	{Name: "cfdisk", Is: 0x4000000000, Destroys: acts84},
-	{Name: "cgdb", Row: &row99, Wrapper: &wrapper173},
+	{Name: "cgdb", Row: &row99, Wrapper: &wrapper175},
 	{Name: "cgexec", Wrapper: &wrapper10},
-	{Name: "chage", Destroys: acts174},
+	{Name: "chage", Destroys: acts176},
 	{Name: "chalice", Destroys: acts37},
 	{Name: "chamber", Is: 0x100000},
-	{Name: "chamber exec", Wrapper: &wrapper176},
+	{Name: "chamber exec", Wrapper: &wrapper178},
 	{Name: "changeset", Is: 0x80000, Destroys: acts53},
-	{Name: "chattr", Row: &row178, Is: 0x100000, Wipes: "closed"},
-	{Name: "chcon", Row: &row180},
-	{Name: "checkov", Row: &row182, Risk: 2, Worse: worse86},
+	{Name: "chattr", Row: &row180, Is: 0x100000, Wipes: "closed"},
+	{Name: "chcon", Row: &row182},
+	{Name: "checkov", Row: &row184, Risk: 2, Worse: worse86},
 	{Name: "chef", Row: &row26},
 	{Name: "chef-client", Row: &row26, Destroys: acts28},
-	{Name: "chgrp", Row: &row180, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
+	{Name: "chgrp", Row: &row182, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
 	{Name: "chibi-scheme", Language: &language6},
 	{Name: "chisel", Row: &row39},
-	{Name: "chmod", Row: &row180, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Worse: worse183, Wipes: "closed"},
-	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts184},
+	{Name: "chmod", Row: &row182, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Worse: worse185, Wipes: "closed"},
+	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts186},
 	{Name: "chokidar", Is: 0x4},
-	{Name: "choom", Wrapper: &wrapper186},
-	{Name: "chown", Row: &row180, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
-	{Name: "chpasswd", Risk: 7, Destroys: acts174},
+	{Name: "choom", Wrapper: &wrapper188},
+	{Name: "chown", Row: &row182, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "chpasswd", Risk: 7, Destroys: acts176},
 	{Name: "chpst", Wrapper: &wrapper10},
-	{Name: "chronic", Wrapper: &wrapper167},
-	{Name: "chroot", Wrapper: &wrapper188, Is: 0x1, Risk: 7},
-	{Name: "chrt", Wrapper: &wrapper190},
+	{Name: "chronic", Wrapper: &wrapper169},
+	{Name: "chroot", Wrapper: &wrapper190, Is: 0x1, Risk: 7},
+	{Name: "chrt", Wrapper: &wrapper192},
 	{Name: "chsh", Risk: 7},
 	{Name: "cilium", Destroys: acts38},
 	{Name: "circleci", Arity: 2, Is: 0x2000000000},
 	{Name: "circusd", Is: 0x4},
-	{Name: "civo", Destroys: acts191},
-	{Name: "cksum", Row: &row193, Risk: 1},
+	{Name: "civo", Destroys: acts193},
+	{Name: "cksum", Row: &row195, Risk: 1},
 	{Name: "cl", Is: 0x200},
 	{Name: "clang", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang++", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang-check", Is: 0x200},
 	{Name: "clang-cl", Is: 0x200},
 	{Name: "clang-cpp", Is: 0x200},
-	{Name: "clang-format", Row: &row195, Is: 0x200, Risk: 2, Worse: worse102},
+	{Name: "clang-format", Row: &row197, Is: 0x200, Risk: 2, Worse: worse102},
 	{Name: "clang-query", Is: 0x200},
-	{Name: "clang-tidy", Row: &row197, Is: 0x200, Risk: 2, Worse: worse86},
+	{Name: "clang-tidy", Row: &row199, Is: 0x200, Risk: 2, Worse: worse86},
 	{Name: "clangd", Is: 0x200},
 	{Name: "clasp", Destroys: acts150},
 	{Name: "claude", Is: 0x100000000},
@@ -5843,32 +5926,32 @@ var commands = [...]Command{
 	{Name: "claude-squad", Is: 0x100000000},
 	{Name: "clawdbot", Is: 0x100000000},
 	{Name: "clear", Risk: 1},
-	{Name: "clickhouse", Row: &row99, Is: 0x4000000, Destroys: acts198},
-	{Name: "clickhouse-client", Row: &row200, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts198},
-	{Name: "clickhouse-local", Row: &row200, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts198},
+	{Name: "clickhouse", Row: &row99, Is: 0x4000000, Destroys: acts200},
+	{Name: "clickhouse-client", Row: &row202, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts200},
+	{Name: "clickhouse-local", Row: &row202, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts200},
 	{Name: "clickup", Destroys: acts14},
 	{Name: "cline", Is: 0x100000000},
 	{Name: "cline-cli", Is: 0x100000000},
 	{Name: "clinic", Is: 0x4},
 	{Name: "clippy-driver", Risk: 2, Worse: worse86},
 	{Name: "clisp", Language: &language6},
-	{Name: "clj", Row: &row30, Language: &language6, Is: 0x2000000000},
-	{Name: "cloc", Row: &row202, Risk: 5},
-	{Name: "clojure", Row: &row30, Language: &language6, Is: 0x2000000000},
-	{Name: "cloudflared", Row: &row39, Is: 0x10000000000, Destroys: acts191},
+	{Name: "clj", Row: &row204, Language: &language206, Is: 0x2000000010},
+	{Name: "cloc", Row: &row208, Risk: 5},
+	{Name: "clojure", Row: &row204, Language: &language206, Is: 0x2000000010},
+	{Name: "cloudflared", Row: &row39, Is: 0x10000000000, Destroys: acts193},
 	{Name: "cloudsqlproxy", Is: 0x4000000},
 	{Name: "clush", Is: 0x4},
-	{Name: "cmake", Row: &row204, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse205},
+	{Name: "cmake", Row: &row210, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse211},
 	{Name: "cmd", Row: &row54, Is: 0x100000},
-	{Name: "cmp", Row: &row207, Risk: 1},
+	{Name: "cmp", Row: &row213, Risk: 1},
 	{Name: "cn", Is: 0x100000000},
 	{Name: "cockroach", Is: 0x4000000},
 	{Name: "cockroach sql", Is: 0x800},
-	{Name: "code", Row: &row208, Is: 0x40000000},
+	{Name: "code", Row: &row214, Is: 0x40000000},
 	{Name: "code --install-extension", Is: 0x200000},
 	{Name: "codebuff", Is: 0x100000000},
 	{Name: "codename-goose", Is: 0x100000000},
-	{Name: "codespell", Row: &row209, Risk: 2, Worse: worse86},
+	{Name: "codespell", Row: &row215, Risk: 2, Worse: worse86},
 	{Name: "codex", Is: 0x100000000},
 	{Name: "codex-cli", Is: 0x100000000},
 	{Name: "cody", Is: 0x100000000},
@@ -5876,16 +5959,16 @@ var commands = [...]Command{
 	{Name: "coffee", Language: &language6},
 	{Name: "col", Row: &row140},
 	{Name: "colima", Destroys: acts119},
-	{Name: "colordiff", Row: &row211, Risk: 1, Recursive: []string{"*"}},
+	{Name: "colordiff", Row: &row217, Risk: 1, Recursive: []string{"*"}},
 	{Name: "colrm", Row: &row140},
-	{Name: "column", Row: &row213, Risk: 1},
-	{Name: "comm", Row: &row215, Risk: 1},
+	{Name: "column", Row: &row219, Risk: 1},
+	{Name: "comm", Row: &row221, Risk: 1},
 	{Name: "command", Handler: "command", Is: 0x1002800000000000, Risk: 5, Parent: true},
 	{Name: "command -V", Risk: 1},
 	{Name: "command -v", Risk: 1},
 	{Name: "commitlint", Row: &row83, Is: 0x80000},
 	{Name: "compgen", Inspector: "state", Risk: 5, Dumps: []string{"<bare>", "-e", "-v"}},
-	{Name: "compileall", Row: &row217, Inspector: "compiled", Risk: 2},
+	{Name: "compileall", Row: &row223, Inspector: "compiled", Risk: 2},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
 	{Name: "composer", Row: &row134, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts150},
@@ -5898,33 +5981,33 @@ var commands = [...]Command{
 	{Name: "composer require", Is: 0x300000},
 	{Name: "composer run", Arity: 3},
 	{Name: "composer run-script", Arity: 3},
-	{Name: "composer show", Risk: 2, Worse: worse218},
+	{Name: "composer show", Risk: 2, Worse: worse224},
 	{Name: "composer test", Risk: 2},
 	{Name: "composer update", Is: 0x100000, Risk: 4},
-	{Name: "composer validate", Risk: 2, Worse: worse218},
-	{Name: "compress", Row: &row220},
+	{Name: "composer validate", Risk: 2, Worse: worse224},
+	{Name: "compress", Row: &row226},
 	{Name: "conan", Row: &row134, Is: 0x100000, Destroys: acts150},
 	{Name: "concurrently", Handler: "texts", Is: 0x2000080000},
-	{Name: "conda", Row: &row222, Arity: 2, Is: 0x20000040100000, Parent: true, Destroys: acts31},
+	{Name: "conda", Row: &row228, Arity: 2, Is: 0x20000040100000, Parent: true, Destroys: acts31},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
 	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "conda env create", Row: &row223},
-	{Name: "conda env export", Row: &row225, Risk: 1},
-	{Name: "conda env list", Row: &row225, Risk: 1},
-	{Name: "conda env remove", Row: &row223},
-	{Name: "conda env update", Row: &row223},
-	{Name: "conda info", Row: &row227, Risk: 1},
+	{Name: "conda env create", Row: &row229},
+	{Name: "conda env export", Row: &row231, Risk: 1},
+	{Name: "conda env list", Row: &row231, Risk: 1},
+	{Name: "conda env remove", Row: &row229},
+	{Name: "conda env update", Row: &row229},
+	{Name: "conda info", Row: &row233, Risk: 1},
 	{Name: "conda install", Is: 0x300000},
-	{Name: "conda list", Row: &row227, Risk: 1},
+	{Name: "conda list", Row: &row233, Risk: 1},
 	{Name: "conda remove", Is: 0x100000},
-	{Name: "conda run", Wrapper: &wrapper229, Arity: 3},
-	{Name: "conda search", Row: &row227, Risk: 4},
+	{Name: "conda run", Wrapper: &wrapper235, Arity: 3},
+	{Name: "conda search", Row: &row233, Risk: 4},
 	{Name: "conda update", Is: 0x100000},
 	{Name: "conductor-agent", Is: 0x100000000},
 	{Name: "configure", Is: 0x2000000000},
 	{Name: "console", Destroys: acts153},
-	{Name: "consul", Row: &row231, Arity: 2, Is: 0x10000000000, Destroys: acts232},
+	{Name: "consul", Row: &row237, Arity: 2, Is: 0x10000000000, Destroys: acts238},
 	{Name: "consul kv", Is: 0x100000},
 	{Name: "consul-template", Is: 0x4},
 	{Name: "continue", Is: 0x800000000000, Risk: 1},
@@ -5934,25 +6017,25 @@ var commands = [...]Command{
 	{Name: "coproc", Handler: "exec"},
 	{Name: "coscli", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "coscli cp", Transfer: &options79},
-	{Name: "coverage", Row: &row234, Arity: 2, Is: 0x2000080008, Parent: true},
+	{Name: "coverage", Row: &row240, Arity: 2, Is: 0x2000080008, Parent: true},
 	{Name: "coverage combine", Risk: 2},
 	{Name: "coverage html", Risk: 2},
 	{Name: "coverage json", Risk: 2},
 	{Name: "coverage report", Risk: 2},
 	{Name: "coverage run", Risk: 2},
 	{Name: "coverage xml", Risk: 2},
-	{Name: "cp", Row: &row236, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
+	{Name: "cp", Row: &row242, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
 	{Name: "cpack", Row: &row116, Is: 0x2000000008},
 	{Name: "cpan", Row: &row134, Is: 0x100000},
 	{Name: "cpan-upload", Destroys: acts150},
 	{Name: "cpanm", Row: &row134, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
-	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive237},
+	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive243},
 	{Name: "cpp", Is: 0x200},
-	{Name: "cppcheck", Row: &row239, Is: 0x200, Risk: 2, Worse: worse86},
+	{Name: "cppcheck", Row: &row245, Is: 0x200, Risk: 2, Worse: worse86},
 	{Name: "cpulimit", Wrapper: &wrapper10},
-	{Name: "cqlsh", Row: &row99, Is: 0x14100000, Risk: 5, Worse: worse240, Destroys: acts198},
-	{Name: "crane", Destroys: acts241},
+	{Name: "cqlsh", Row: &row99, Is: 0x14100000, Risk: 5, Worse: worse246, Destroys: acts200},
+	{Name: "crane", Destroys: acts247},
 	{Name: "crash", Is: 0x4000000},
 	{Name: "createdb", Is: 0x100000, Risk: 3},
 	{Name: "credstash", Is: 0x100000},
@@ -5960,13 +6043,13 @@ var commands = [...]Command{
 	{Name: "crictl", Is: 0x200000000000, Destroys: acts119},
 	{Name: "croc", Is: 0x8000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "cronitor", Is: 0x4},
-	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse242, Destroys: acts243},
-	{Name: "cross-env", Wrapper: &wrapper244, Is: 0x80000},
-	{Name: "cross-env-shell", Wrapper: &wrapper244},
+	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse248, Destroys: acts249},
+	{Name: "cross-env", Wrapper: &wrapper250, Is: 0x80000},
+	{Name: "cross-env-shell", Wrapper: &wrapper250},
 	{Name: "crossplane", Destroys: acts38},
 	{Name: "crush", Is: 0x100000000},
 	{Name: "cryptsetup", Is: 0x4000000000, Risk: 6, Destroys: acts84},
-	{Name: "crystal", Language: &language6, Risk: 5},
+	{Name: "crystal", Language: &language6, Is: 0x2000000010, Risk: 5},
 	{Name: "crystal eval", Is: 0x100800},
 	{Name: "crystal run", Is: 0x100000},
 	{Name: "crystal-agent", Is: 0x100000000},
@@ -5976,36 +6059,36 @@ var commands = [...]Command{
 	{Name: "csh", Handler: "shell", Is: 0x40000},
 	{Name: "csi", Language: &language6, Is: 0x100000},
 	{Name: "cspell", Is: 0x80000},
-	{Name: "csplit", Row: &row246, Risk: 3},
+	{Name: "csplit", Row: &row252, Risk: 3},
 	{Name: "csrutil", Destroys: acts104},
-	{Name: "csvcut", Row: &row248, Risk: 1},
-	{Name: "csvlook", Row: &row248, Risk: 1},
-	{Name: "csvstat", Row: &row248, Risk: 1},
-	{Name: "ctags", Row: &row250},
-	{Name: "ctest", Row: &row252, Is: 0x2000000008, Risk: 2},
+	{Name: "csvcut", Row: &row254, Risk: 1},
+	{Name: "csvlook", Row: &row254, Risk: 1},
+	{Name: "csvstat", Row: &row254, Risk: 1},
+	{Name: "ctags", Row: &row256},
+	{Name: "ctest", Row: &row258, Is: 0x2000000008, Risk: 2},
 	{Name: "ctr", Is: 0x200000000000, Destroys: acts119},
-	{Name: "curator", Destroys: acts253},
-	{Name: "curl", Row: &row255, Arity: 1, Inspector: "fetch", Is: 0x14008020000000, Risk: 4, Worse: worse256, Destroys: acts257, Keeps: &keeps258},
+	{Name: "curator", Destroys: acts259},
+	{Name: "curl", Row: &row261, Arity: 1, Inspector: "fetch", Is: 0x14008020000000, Risk: 4, Worse: worse262, Destroys: acts263, Keeps: &keeps264},
 	{Name: "cursor"},
 	{Name: "cursor agent", Is: 0x100000000},
 	{Name: "cursor-agent", Is: 0x100000000},
-	{Name: "cut", Row: &row260, Arity: 1, Risk: 1},
+	{Name: "cut", Row: &row266, Arity: 1, Risk: 1},
 	{Name: "cvs", Destroys: acts143},
 	{Name: "cypher-shell", Row: &row99},
-	{Name: "cypress", Row: &row262, Is: 0x2000080008, Risk: 2, Parent: true},
+	{Name: "cypress", Row: &row268, Is: 0x2000080008, Risk: 2, Parent: true},
 	{Name: "cypress info", Risk: 2},
 	{Name: "cypress run", Risk: 2},
 	{Name: "cypress verify", Risk: 2},
 	{Name: "cypress version", Risk: 2},
 	{Name: "d1", Is: 0x4000000},
 	{Name: "daemonize", Wrapper: &wrapper10},
-	{Name: "dagger", Row: &row264, Arity: 2, Is: 0x2000000400},
+	{Name: "dagger", Row: &row270, Arity: 2, Is: 0x2000000400},
 	{Name: "dagger call", Arity: 3},
 	{Name: "dagger core", Arity: 3},
 	{Name: "dagger query", Arity: 3},
 	{Name: "dagger run", Wrapper: &wrapper114},
 	{Name: "darcs", Destroys: acts143},
-	{Name: "dart", Row: &row266, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts150},
+	{Name: "dart", Row: &row272, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts150},
 	{Name: "dart analyze", Risk: 2},
 	{Name: "dart fix", Risk: 3},
 	{Name: "dart format", Risk: 3},
@@ -6019,7 +6102,7 @@ var commands = [...]Command{
 	{Name: "databricks", Is: 0x4000000},
 	{Name: "datadog-ci", Is: 0x4},
 	{Name: "datasette", Row: &row99},
-	{Name: "date", Row: &row268, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse269},
+	{Name: "date", Row: &row274, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse275},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
@@ -6028,9 +6111,9 @@ var commands = [...]Command{
 	{Name: "dbclient", Row: &row39},
 	{Name: "dbmate", Destroys: acts50},
 	{Name: "dbsh", Is: 0x4000000},
-	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts270},
-	{Name: "dbus-launch", Wrapper: &wrapper272},
-	{Name: "dbus-run-session", Wrapper: &wrapper272},
+	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts276},
+	{Name: "dbus-launch", Wrapper: &wrapper278},
+	{Name: "dbus-run-session", Wrapper: &wrapper278},
 	{Name: "dc", Row: &row98, Inspector: "calc", Is: 0x100000},
 	{Name: "dc3dd", Destroys: acts84},
 	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts84, Like: "dd"},
@@ -6042,13 +6125,13 @@ var commands = [...]Command{
 	{Name: "declare", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "deepspeed", Language: &language1},
 	{Name: "defaults", Row: &row54, Arity: 2, Is: 0x100000, Destroys: acts104},
-	{Name: "del", Destroys: acts273, Wipes: "removed"},
-	{Name: "del-cli", Row: &row275, Destroys: acts273, Wipes: "removed"},
-	{Name: "delgroup", Destroys: acts174},
-	{Name: "delta", Row: &row277, Risk: 5},
-	{Name: "deluser", Destroys: acts174},
+	{Name: "del", Destroys: acts279, Wipes: "removed"},
+	{Name: "del-cli", Row: &row281, Destroys: acts279, Wipes: "removed"},
+	{Name: "delgroup", Destroys: acts176},
+	{Name: "delta", Row: &row283, Risk: 5},
+	{Name: "deluser", Destroys: acts176},
 	{Name: "delve", Row: &row99},
-	{Name: "deno", Row: &row279, Language: &language281, Arity: 2, Is: 0x200022c0000418, Parent: true},
+	{Name: "deno", Row: &row285, Language: &language287, Arity: 2, Is: 0x200022c0000418, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -6064,23 +6147,23 @@ var commands = [...]Command{
 	{Name: "deno test", Risk: 2},
 	{Name: "deno upgrade", Is: 0x100000},
 	{Name: "deno x", Wrapper: &wrapper132},
-	{Name: "depcheck", Is: 0x80000},
+	{Name: "depcheck", Is: 0x2000080010},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper283, Arity: 3},
+	{Name: "devbox run", Wrapper: &wrapper289, Arity: 3},
 	{Name: "devcontainer", Is: 0x2000000000},
 	{Name: "devin", Is: 0x100000000},
 	{Name: "dexto", Is: 0x100000000},
-	{Name: "df", Row: &row285, Risk: 1},
+	{Name: "df", Row: &row291, Risk: 1},
 	{Name: "diesel", Destroys: acts50},
-	{Name: "diff", Row: &row211, Arity: 1, Risk: 1, Recursive: []string{"*"}},
-	{Name: "diff3", Row: &row287, Risk: 1},
+	{Name: "diff", Row: &row217, Arity: 1, Risk: 1, Recursive: []string{"*"}},
+	{Name: "diff3", Row: &row293, Risk: 1},
 	{Name: "difft", Recursive: []string{"*"}},
 	{Name: "dig", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "dir", Row: &row289, Risk: 1, Wipes: "listed"},
-	{Name: "directus", Destroys: acts290},
+	{Name: "dir", Row: &row295, Risk: 1, Wipes: "listed"},
+	{Name: "directus", Destroys: acts296},
 	{Name: "direnv", Arity: 2, Is: 0x10, Risk: 5, Parent: true},
 	{Name: "direnv allow", Is: 0x100000, Risk: 5},
-	{Name: "direnv exec", Wrapper: &wrapper291, Is: 0x100000},
+	{Name: "direnv exec", Wrapper: &wrapper297, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
 	{Name: "dirname", Is: 0x800000000000000, Risk: 1},
@@ -6092,56 +6175,56 @@ var commands = [...]Command{
 	{Name: "disown", Risk: 1},
 	{Name: "distcc", Wrapper: &wrapper10},
 	{Name: "distrobox", Arity: 2},
-	{Name: "distrobox enter", Wrapper: &wrapper293},
+	{Name: "distrobox enter", Wrapper: &wrapper299},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "django", Destroys: acts294},
-	{Name: "django-admin", Arity: 2, Destroys: acts294},
+	{Name: "django", Destroys: acts300},
+	{Name: "django-admin", Arity: 2, Destroys: acts300},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
 	{Name: "dlv", Row: &row99},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row296, Risk: 1},
+	{Name: "dmesg", Row: &row302, Risk: 1},
 	{Name: "dmsetup", Destroys: acts84},
-	{Name: "dmypy", Row: &row298, Is: 0x200},
+	{Name: "dmypy", Row: &row304, Is: 0x200},
 	{Name: "dnf", Arity: 2, Is: 0x20000040100000, Risk: 5, Destroys: acts31},
 	{Name: "dnf install", Is: 0x200000},
-	{Name: "doas", Wrapper: &wrapper300, Is: 0x2000000000001, Risk: 7},
-	{Name: "docker", Row: &row302, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts119},
-	{Name: "docker attach", Row: &row304},
+	{Name: "doas", Wrapper: &wrapper306, Is: 0x2000000000001, Risk: 7},
+	{Name: "docker", Row: &row308, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts119},
+	{Name: "docker attach", Row: &row310},
 	{Name: "docker bake", Is: 0x2000000000},
-	{Name: "docker build", Row: &row306, Is: 0x2000100000, Risk: 4},
-	{Name: "docker builder", Row: &row308, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker buildx", Row: &row306, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker checkpoint", Row: &row308},
-	{Name: "docker commit", Row: &row304, Is: 0x100000, Risk: 3},
-	{Name: "docker compose", Row: &row310, Arity: 3, Is: 0x2000000000, Parent: true},
+	{Name: "docker build", Row: &row312, Is: 0x2000100000, Risk: 4},
+	{Name: "docker builder", Row: &row314, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row312, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row314},
+	{Name: "docker commit", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row316, Arity: 3, Is: 0x2000000000, Parent: true},
 	{Name: "docker compose build", Risk: 4},
-	{Name: "docker compose config", Row: &row312, Risk: 1},
-	{Name: "docker compose cp", Row: &row314, Is: 0x100000},
-	{Name: "docker compose create", Row: &row314, Risk: 5},
-	{Name: "docker compose down", Row: &row316, Is: 0x100000, Risk: 6},
-	{Name: "docker compose exec", Wrapper: &wrapper318, Arity: 4, Is: 0x100000, Risk: 5},
-	{Name: "docker compose images", Row: &row312, Risk: 1},
+	{Name: "docker compose config", Row: &row318, Risk: 1},
+	{Name: "docker compose cp", Row: &row320, Is: 0x100000},
+	{Name: "docker compose create", Row: &row320, Risk: 5},
+	{Name: "docker compose down", Row: &row322, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper324, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose images", Row: &row318, Risk: 1},
 	{Name: "docker compose kill", Risk: 6},
-	{Name: "docker compose logs", Row: &row312, Risk: 1},
-	{Name: "docker compose ls", Row: &row312, Risk: 1},
-	{Name: "docker compose port", Row: &row312, Risk: 1},
-	{Name: "docker compose ps", Row: &row312, Risk: 1},
-	{Name: "docker compose publish", Row: &row314},
+	{Name: "docker compose logs", Row: &row318, Risk: 1},
+	{Name: "docker compose ls", Row: &row318, Risk: 1},
+	{Name: "docker compose port", Row: &row318, Risk: 1},
+	{Name: "docker compose ps", Row: &row318, Risk: 1},
+	{Name: "docker compose publish", Row: &row320},
 	{Name: "docker compose pull", Risk: 4},
-	{Name: "docker compose push", Row: &row314, Is: 0x400000, Risk: 4},
+	{Name: "docker compose push", Row: &row320, Is: 0x400000, Risk: 4},
 	{Name: "docker compose restart", Risk: 5},
-	{Name: "docker compose rm", Row: &row314, Is: 0x100000, Risk: 6},
-	{Name: "docker compose run", Wrapper: &wrapper318, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose rm", Row: &row320, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper324, Arity: 4, Is: 0x100000, Risk: 5},
 	{Name: "docker compose start", Risk: 5},
 	{Name: "docker compose stop", Risk: 6},
-	{Name: "docker compose top", Row: &row312, Risk: 1},
-	{Name: "docker compose up", Row: &row314, Risk: 5},
-	{Name: "docker compose version", Row: &row312, Risk: 1},
-	{Name: "docker compose watch", Row: &row314},
-	{Name: "docker config", Row: &row308},
-	{Name: "docker container", Row: &row308, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker compose top", Row: &row318, Risk: 1},
+	{Name: "docker compose up", Row: &row320, Risk: 5},
+	{Name: "docker compose version", Row: &row318, Risk: 1},
+	{Name: "docker compose watch", Row: &row320},
+	{Name: "docker config", Row: &row314},
+	{Name: "docker container", Row: &row314, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker container inspect", Risk: 1},
 	{Name: "docker container kill", Risk: 6},
 	{Name: "docker container logs", Risk: 1},
@@ -6150,111 +6233,111 @@ var commands = [...]Command{
 	{Name: "docker container rm", Risk: 6},
 	{Name: "docker container stats", Risk: 1},
 	{Name: "docker container top", Risk: 1},
-	{Name: "docker context", Row: &row308, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker context", Row: &row314, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker context create", Row: &row65},
 	{Name: "docker context import", Row: &row65},
 	{Name: "docker context ls", Risk: 1},
 	{Name: "docker context use", Row: &row65},
-	{Name: "docker cp", Row: &row304, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
-	{Name: "docker create", Row: &row319, Is: 0x2002000000000, Risk: 5, Worse: worse320},
-	{Name: "docker diff", Row: &row322, Risk: 1},
-	{Name: "docker events", Row: &row322, Risk: 1},
-	{Name: "docker exec", Wrapper: &wrapper324, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse320},
-	{Name: "docker export", Row: &row304, Is: 0x100000, Risk: 3},
-	{Name: "docker generate", Row: &row308},
-	{Name: "docker history", Row: &row322, Risk: 1},
-	{Name: "docker image", Row: &row308, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "docker image build", Row: &row306},
+	{Name: "docker cp", Row: &row310, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
+	{Name: "docker create", Row: &row325, Is: 0x2002000000000, Risk: 5, Worse: worse326},
+	{Name: "docker diff", Row: &row328, Risk: 1},
+	{Name: "docker events", Row: &row328, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper330, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse326},
+	{Name: "docker export", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row314},
+	{Name: "docker history", Row: &row328, Risk: 1},
+	{Name: "docker image", Row: &row314, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row312},
 	{Name: "docker image history", Risk: 1},
 	{Name: "docker image inspect", Risk: 1},
 	{Name: "docker image ls", Risk: 1},
 	{Name: "docker image prune", Risk: 6},
 	{Name: "docker image rm", Risk: 6},
-	{Name: "docker images", Row: &row322, Is: 0x40, Risk: 1},
-	{Name: "docker import", Row: &row304, Is: 0x100000, Risk: 3},
-	{Name: "docker info", Row: &row322, Risk: 1},
-	{Name: "docker inspect", Row: &row322, Risk: 1},
-	{Name: "docker kill", Row: &row304, Is: 0x100000, Risk: 6},
-	{Name: "docker kube", Row: &row308},
-	{Name: "docker load", Row: &row304, Is: 0x100000, Risk: 3},
-	{Name: "docker login", Row: &row304, Is: 0x500000, Risk: 4},
-	{Name: "docker logout", Row: &row304, Risk: 4},
-	{Name: "docker logs", Row: &row322, Risk: 1},
-	{Name: "docker machine", Row: &row308},
+	{Name: "docker images", Row: &row328, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row328, Risk: 1},
+	{Name: "docker inspect", Row: &row328, Risk: 1},
+	{Name: "docker kill", Row: &row310, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row314},
+	{Name: "docker load", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row310, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row310, Risk: 4},
+	{Name: "docker logs", Row: &row328, Risk: 1},
+	{Name: "docker machine", Row: &row314},
 	{Name: "docker manifest", Arity: 3, Risk: 5},
-	{Name: "docker mount", Row: &row304},
-	{Name: "docker network", Row: &row308, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker mount", Row: &row310},
+	{Name: "docker network", Row: &row314, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker network inspect", Risk: 1},
 	{Name: "docker network ls", Risk: 1},
 	{Name: "docker network prune", Risk: 6},
 	{Name: "docker network rm", Risk: 6},
-	{Name: "docker node", Row: &row308, Risk: 6},
+	{Name: "docker node", Row: &row314, Risk: 6},
 	{Name: "docker pause", Risk: 3},
-	{Name: "docker play", Row: &row308},
-	{Name: "docker plugin", Row: &row308},
-	{Name: "docker pod", Row: &row308},
-	{Name: "docker port", Row: &row322, Risk: 1},
-	{Name: "docker ps", Row: &row322, Is: 0x40, Risk: 1},
-	{Name: "docker pull", Row: &row322, Is: 0x100000, Risk: 4},
-	{Name: "docker push", Row: &row304, Is: 0x500000, Risk: 4},
-	{Name: "docker rename", Row: &row304, Risk: 3},
-	{Name: "docker restart", Row: &row304, Is: 0x2000100000, Risk: 3},
-	{Name: "docker rm", Row: &row304, Is: 0x100000, Risk: 6},
-	{Name: "docker rmi", Row: &row304, Is: 0x100000, Risk: 6},
-	{Name: "docker run", Row: &row319, Is: 0x2002000000000, Risk: 5, Worse: worse320},
-	{Name: "docker save", Row: &row304, Is: 0x100000, Risk: 3},
-	{Name: "docker search", Row: &row322, Risk: 4},
-	{Name: "docker secret", Row: &row308, Is: 0x100000},
-	{Name: "docker service", Row: &row308, Arity: 3, Risk: 6},
-	{Name: "docker stack", Row: &row308, Arity: 3, Is: 0x2000000000, Risk: 6},
-	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse320},
-	{Name: "docker stats", Row: &row322, Risk: 1},
-	{Name: "docker stop", Row: &row304, Is: 0x100000, Risk: 6},
-	{Name: "docker swarm", Row: &row308, Is: 0x100000, Risk: 6},
-	{Name: "docker system", Row: &row308, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker play", Row: &row314},
+	{Name: "docker plugin", Row: &row314},
+	{Name: "docker pod", Row: &row314},
+	{Name: "docker port", Row: &row328, Risk: 1},
+	{Name: "docker ps", Row: &row328, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row328, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row310, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row310, Risk: 3},
+	{Name: "docker restart", Row: &row310, Is: 0x2000100000, Risk: 3},
+	{Name: "docker rm", Row: &row310, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row310, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row325, Is: 0x2002000000000, Risk: 5, Worse: worse326},
+	{Name: "docker save", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row328, Risk: 4},
+	{Name: "docker secret", Row: &row314, Is: 0x100000},
+	{Name: "docker service", Row: &row314, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row314, Arity: 3, Is: 0x2000000000, Risk: 6},
+	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse326},
+	{Name: "docker stats", Row: &row328, Risk: 1},
+	{Name: "docker stop", Row: &row310, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row314, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row314, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker system df", Risk: 1},
 	{Name: "docker system info", Risk: 1},
 	{Name: "docker system prune", Risk: 6},
-	{Name: "docker tag", Row: &row304, Is: 0x100000, Risk: 3},
-	{Name: "docker top", Row: &row322, Risk: 1},
-	{Name: "docker trust", Row: &row308},
+	{Name: "docker tag", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row328, Risk: 1},
+	{Name: "docker trust", Row: &row314},
 	{Name: "docker unpause", Risk: 3},
-	{Name: "docker unshare", Row: &row304},
+	{Name: "docker unshare", Row: &row310},
 	{Name: "docker up", Is: 0x2000000000},
-	{Name: "docker update", Row: &row304, Risk: 3},
-	{Name: "docker version", Row: &row322, Risk: 1},
-	{Name: "docker volume", Row: &row308, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker update", Row: &row310, Risk: 3},
+	{Name: "docker version", Row: &row328, Risk: 1},
+	{Name: "docker volume", Row: &row314, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker volume inspect", Risk: 1},
 	{Name: "docker volume ls", Risk: 1},
 	{Name: "docker volume prune", Risk: 6},
 	{Name: "docker volume rm", Risk: 6},
-	{Name: "docker wait", Row: &row322, Risk: 3},
+	{Name: "docker wait", Row: &row328, Risk: 3},
 	{Name: "docker watch", Is: 0x2000000000},
-	{Name: "docker-compose", Row: &row310, Is: 0x100010, Destroys: acts119, Like: "docker compose"},
+	{Name: "docker-compose", Row: &row316, Is: 0x100010, Destroys: acts119, Like: "docker compose"},
 	{Name: "docker-compose bake", Is: 0x2000000000},
 	{Name: "docker-compose build", Is: 0x2000000000},
 	{Name: "docker-compose builder", Is: 0x2000000000},
 	{Name: "docker-compose buildx", Is: 0x2000000000},
 	{Name: "docker-compose compose", Is: 0x2000000000},
-	{Name: "docker-compose config", Row: &row312},
+	{Name: "docker-compose config", Row: &row318},
 	{Name: "docker-compose create", Is: 0x2000000000},
-	{Name: "docker-compose down", Row: &row316},
-	{Name: "docker-compose exec", Wrapper: &wrapper318},
+	{Name: "docker-compose down", Row: &row322},
+	{Name: "docker-compose exec", Wrapper: &wrapper324},
 	{Name: "docker-compose image", Is: 0x2000000000},
-	{Name: "docker-compose images", Row: &row312},
-	{Name: "docker-compose logs", Row: &row312},
-	{Name: "docker-compose ls", Row: &row312},
-	{Name: "docker-compose port", Row: &row312},
-	{Name: "docker-compose ps", Row: &row312},
+	{Name: "docker-compose images", Row: &row318},
+	{Name: "docker-compose logs", Row: &row318},
+	{Name: "docker-compose ls", Row: &row318},
+	{Name: "docker-compose port", Row: &row318},
+	{Name: "docker-compose ps", Row: &row318},
 	{Name: "docker-compose restart", Is: 0x2000000000},
-	{Name: "docker-compose run", Wrapper: &wrapper318, Is: 0x2000000000},
+	{Name: "docker-compose run", Wrapper: &wrapper324, Is: 0x2000000000},
 	{Name: "docker-compose stack", Is: 0x2000000000},
 	{Name: "docker-compose start", Is: 0x2000000000},
-	{Name: "docker-compose top", Row: &row312},
-	{Name: "docker-compose up", Row: &row314, Is: 0x2000000000},
-	{Name: "docker-compose version", Row: &row312},
+	{Name: "docker-compose top", Row: &row318},
+	{Name: "docker-compose up", Row: &row320, Is: 0x2000000000},
+	{Name: "docker-compose version", Row: &row318},
 	{Name: "docker-compose watch", Is: 0x2000000000},
-	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts191},
+	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts193},
 	{Name: "doctl serverless"},
 	{Name: "doctl serverless deploy", Transfer: &options79},
 	{Name: "doctrine", Destroys: acts153},
@@ -6263,39 +6346,39 @@ var commands = [...]Command{
 	{Name: "dolt sql", Is: 0x800},
 	{Name: "doltgres", Is: 0x4000000},
 	{Name: "doppler", Is: 0x10000100000},
-	{Name: "doppler run", Wrapper: &wrapper326},
-	{Name: "dos2unix", Row: &row328, Risk: 3},
-	{Name: "dotenv", Wrapper: &wrapper330},
-	{Name: "dotenv run", Wrapper: &wrapper332},
-	{Name: "dotenv-cli", Wrapper: &wrapper330},
+	{Name: "doppler run", Wrapper: &wrapper332},
+	{Name: "dos2unix", Row: &row334, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper336},
+	{Name: "dotenv run", Wrapper: &wrapper338},
+	{Name: "dotenv-cli", Wrapper: &wrapper336},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper334},
-	{Name: "dotnet", Row: &row336, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts337},
-	{Name: "dotnet --info", Risk: 2, Worse: worse338},
-	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse338},
+	{Name: "dotenvx run", Wrapper: &wrapper340},
+	{Name: "dotnet", Row: &row342, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts343},
+	{Name: "dotnet --info", Risk: 2, Worse: worse344},
+	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse344},
 	{Name: "dotnet add", Is: 0x300000, Risk: 4},
-	{Name: "dotnet build", Risk: 2, Worse: worse338},
-	{Name: "dotnet clean", Risk: 2, Worse: worse338},
+	{Name: "dotnet build", Risk: 2, Worse: worse344},
+	{Name: "dotnet clean", Risk: 2, Worse: worse344},
 	{Name: "dotnet ef", Arity: 3},
 	{Name: "dotnet exec", Is: 0x100000},
-	{Name: "dotnet format", Risk: 2, Worse: worse338},
+	{Name: "dotnet format", Risk: 2, Worse: worse344},
 	{Name: "dotnet fsi", Is: 0x100800},
-	{Name: "dotnet list", Risk: 2, Worse: worse338},
+	{Name: "dotnet list", Risk: 2, Worse: worse344},
 	{Name: "dotnet new", Is: 0x200000, Risk: 4},
 	{Name: "dotnet nuget", Arity: 3},
-	{Name: "dotnet pack", Risk: 2, Worse: worse338},
-	{Name: "dotnet publish", Risk: 2, Worse: worse338},
+	{Name: "dotnet pack", Risk: 2, Worse: worse344},
+	{Name: "dotnet publish", Risk: 2, Worse: worse344},
 	{Name: "dotnet remove", Risk: 4},
-	{Name: "dotnet restore", Risk: 2, Worse: worse338},
+	{Name: "dotnet restore", Risk: 2, Worse: worse344},
 	{Name: "dotnet script", Is: 0x100800},
 	{Name: "dotnet sln", Risk: 4},
-	{Name: "dotnet test", Risk: 2, Worse: worse338},
+	{Name: "dotnet test", Risk: 2, Worse: worse344},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
-	{Name: "dotnet-ef", Destroys: acts337},
+	{Name: "dotnet-ef", Destroys: acts343},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
 	{Name: "doxygen", Is: 0x200, Risk: 2},
-	{Name: "dpkg", Row: &row340, Parent: true, Destroys: acts341},
+	{Name: "dpkg", Row: &row346, Parent: true, Destroys: acts347},
 	{Name: "dpkg --list", Risk: 1},
 	{Name: "dpkg --listfiles", Risk: 1},
 	{Name: "dpkg --search", Risk: 1},
@@ -6304,16 +6387,16 @@ var commands = [...]Command{
 	{Name: "dpkg -S", Risk: 1},
 	{Name: "dpkg -l", Risk: 1},
 	{Name: "dpkg -s", Risk: 1},
-	{Name: "dpkg-query", Row: &row340, Risk: 1},
+	{Name: "dpkg-query", Row: &row346, Risk: 1},
 	{Name: "dprint", Risk: 2, Worse: worse102},
 	{Name: "drill", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts342},
+	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts348},
 	{Name: "droid", Is: 0x100000000},
 	{Name: "drone", Arity: 2, Is: 0x2000000000},
 	{Name: "dropbear", Row: &row39},
-	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts343},
-	{Name: "dropuser", Destroys: acts343},
-	{Name: "drush", Row: &row41, Destroys: acts290},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts349},
+	{Name: "dropuser", Destroys: acts349},
+	{Name: "drush", Row: &row41, Destroys: acts296},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -6324,20 +6407,20 @@ var commands = [...]Command{
 	{Name: "drush sql:query", Is: 0x800},
 	{Name: "drush sqlc", Is: 0x800},
 	{Name: "drush sqlq", Is: 0x800},
-	{Name: "dscl", Destroys: acts174},
+	{Name: "dscl", Destroys: acts176},
 	{Name: "dsh", Is: 0x4},
-	{Name: "dsmod", Destroys: acts174},
+	{Name: "dsmod", Destroys: acts176},
 	{Name: "dsqlcmd", Row: &row99},
-	{Name: "dsrm", Destroys: acts174},
+	{Name: "dsrm", Destroys: acts176},
 	{Name: "dsymutil", Is: 0x200},
 	{Name: "dtach", Is: 0x4},
 	{Name: "dtrace", Row: &row99},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row285, Risk: 1, Wipes: "listed"},
+	{Name: "du", Row: &row291, Risk: 1, Wipes: "listed"},
 	{Name: "dub", Row: &row134},
-	{Name: "duckdb", Row: &row345, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "duckdb", Row: &row351, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "dumb-init", Wrapper: &wrapper10},
-	{Name: "dune", Is: 0x2000000000, Risk: 5},
+	{Name: "dune", Is: 0x2000000010, Risk: 5},
 	{Name: "duplicacy", Destroys: acts52},
 	{Name: "duplicity", Destroys: acts52},
 	{Name: "dvc", Is: 0x2000000000},
@@ -6349,102 +6432,102 @@ var commands = [...]Command{
 	{Name: "easy_install", Is: 0x100000},
 	{Name: "eatmydata", Wrapper: &wrapper10},
 	{Name: "eb", Row: &row26, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "ebtables", Destroys: acts346},
+	{Name: "ebtables", Destroys: acts352},
 	{Name: "eca", Is: 0x100000000},
 	{Name: "echo", Arity: 1, Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
 	{Name: "ecl", Language: &language6},
-	{Name: "ed", Row: &row208, Is: 0x100000},
+	{Name: "ed", Row: &row214, Is: 0x100000},
 	{Name: "edgedb", Row: &row99},
 	{Name: "edgeql", Is: 0x4000000},
 	{Name: "efibootmgr", Destroys: acts84},
 	{Name: "eksctl", Row: &row26, Destroys: acts38},
-	{Name: "elasticdump", Destroys: acts253},
+	{Name: "elasticdump", Destroys: acts259},
 	{Name: "elfedit", Is: 0x200},
 	{Name: "elixir", Language: &language6, Arity: 2, Risk: 5},
 	{Name: "elixir -e", Is: 0x100000},
 	{Name: "elvish", Handler: "shell", Is: 0x40000},
 	{Name: "em++", Is: 0x200},
-	{Name: "emacs", Row: &row208},
-	{Name: "emacsclient", Row: &row208},
+	{Name: "emacs", Row: &row214},
+	{Name: "emacsclient", Row: &row214},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000, Destroys: acts347},
+	{Name: "emerge", Is: 0x100000, Destroys: acts353},
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
-	{Name: "entr", Wrapper: &wrapper349},
+	{Name: "entr", Wrapper: &wrapper355},
 	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x1002000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "env-cmd", Wrapper: &wrapper330},
-	{Name: "envchain", Wrapper: &wrapper351, Is: 0x100000},
+	{Name: "env-cmd", Wrapper: &wrapper336},
+	{Name: "envchain", Wrapper: &wrapper357, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper352},
-	{Name: "envuidgid", Wrapper: &wrapper353},
+	{Name: "envdir", Wrapper: &wrapper358},
+	{Name: "envuidgid", Wrapper: &wrapper359},
 	{Name: "eopkg", Destroys: acts31},
-	{Name: "equinix", Destroys: acts191},
+	{Name: "equinix", Destroys: acts193},
 	{Name: "erase", Wipes: "removed"},
 	{Name: "erl", Language: &language6},
-	{Name: "errcheck", Row: &row355},
-	{Name: "es-curator", Destroys: acts253},
+	{Name: "errcheck", Row: &row361},
+	{Name: "es-curator", Destroys: acts259},
 	{Name: "esbuild", Row: &row83, Is: 0x2000080000, Risk: 2},
-	{Name: "eslint", Row: &row357, Is: 0x2000080018, Risk: 2, Worse: worse102},
+	{Name: "eslint", Row: &row363, Is: 0x2000080018, Risk: 2, Worse: worse102},
 	{Name: "esno", Language: &language6},
 	{Name: "et", Is: 0x4},
-	{Name: "etags", Row: &row250},
-	{Name: "etcdctl", Row: &row231, Arity: 2, Destroys: acts232},
+	{Name: "etags", Row: &row256},
+	{Name: "etcdctl", Row: &row237, Arity: 2, Destroys: acts238},
 	{Name: "eterm", Is: 0x4},
 	{Name: "eval", Handler: "eval", Is: 0x2000000000000, Risk: 5},
-	{Name: "evans", Destroys: acts358},
+	{Name: "evans", Destroys: acts364},
 	{Name: "evcxr", Language: &language6},
-	{Name: "ex", Row: &row208, Is: 0x100000},
-	{Name: "exa", Row: &row289, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ex", Row: &row214, Is: 0x100000},
+	{Name: "exa", Row: &row295, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "exec", Handler: "exec", Is: 0x2800000100000, Risk: 5},
 	{Name: "exim", Destroys: acts19},
 	{Name: "exit", Is: 0x800000000000, Risk: 1},
-	{Name: "exo", Destroys: acts191},
-	{Name: "expand", Row: &row360, Risk: 1},
+	{Name: "exo", Destroys: acts193},
+	{Name: "expand", Row: &row366, Risk: 1},
 	{Name: "expect", Language: &language6, Is: 0x104000},
 	{Name: "expo", Row: &row83, Arity: 2, Is: 0x80000, Destroys: acts150},
 	{Name: "export", Inspector: "declare", Is: 0x80000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
 	{Name: "expr", Risk: 1},
-	{Name: "eza", Row: &row289, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "eza", Row: &row295, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "fab", Arity: 2, Destroys: acts28},
 	{Name: "fabric-agent", Is: 0x100000000},
 	{Name: "factor", Language: &language6, Risk: 1},
-	{Name: "faillock", Destroys: acts174},
+	{Name: "faillock", Destroys: acts176},
 	{Name: "fakechroot", Wrapper: &wrapper10},
 	{Name: "fakeroot", Wrapper: &wrapper10},
-	{Name: "faketime", Wrapper: &wrapper362},
-	{Name: "fallocate", Row: &row364, Is: 0x100020},
+	{Name: "faketime", Wrapper: &wrapper368},
+	{Name: "fallocate", Row: &row370, Is: 0x100020},
 	{Name: "false", Is: 0x800000000000, Risk: 1},
 	{Name: "fastboot", Destroys: acts84},
 	{Name: "fastlane", Arity: 2, Destroys: acts150},
 	{Name: "fc", Inspector: "state"},
 	{Name: "fd", Handler: "fd", Is: 0x400000000, Risk: 1, Wipes: "matched"},
 	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts84},
-	{Name: "fennel", Language: &language366},
+	{Name: "fennel", Language: &language372},
 	{Name: "fg", Risk: 1},
-	{Name: "file", Row: &row368, Risk: 1},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x100000400000000, Risk: 1, Worse: worse369, Destroys: acts370, Wipes: "found"},
+	{Name: "file", Row: &row374, Risk: 1},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x100000400000000, Risk: 1, Worse: worse375, Destroys: acts376, Wipes: "found"},
 	{Name: "finger", Row: &row39},
-	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts371, Recursive: []string{"*"}},
+	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts377, Recursive: []string{"*"}},
 	{Name: "firebase deploy", Transfer: &options79},
 	{Name: "firejail", Is: 0x4},
-	{Name: "firewall-cmd", Destroys: acts346},
+	{Name: "firewall-cmd", Destroys: acts352},
 	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts372},
+	{Name: "fkill", Destroys: acts378},
 	{Name: "flake8", Row: &row85, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "flang", Is: 0x200},
 	{Name: "flashrom", Destroys: acts84},
-	{Name: "flask", Arity: 2, Destroys: acts373},
+	{Name: "flask", Arity: 2, Destroys: acts379},
 	{Name: "flask shell", Is: 0x100800},
 	{Name: "flatpak", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row126, Destroys: acts374},
+	{Name: "flit", Row: &row126, Destroys: acts380},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper376},
-	{Name: "flutter", Row: &row378, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts150},
+	{Name: "flox activate", Wrapper: &wrapper382},
+	{Name: "flutter", Row: &row384, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts150},
 	{Name: "flutter analyze", Risk: 2},
 	{Name: "flutter build", Risk: 2},
 	{Name: "flutter devices", Risk: 2},
@@ -6456,16 +6539,17 @@ var commands = [...]Command{
 	{Name: "flutter upgrade", Is: 0x100000},
 	{Name: "flux", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "fluxcd", Destroys: acts38},
-	{Name: "fly", Row: &row379, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts380},
-	{Name: "fly logs", Row: &row382, Risk: 4},
-	{Name: "fly status", Row: &row382, Risk: 4},
-	{Name: "flyway", Destroys: acts383},
-	{Name: "fmt", Row: &row385, Risk: 1},
-	{Name: "fold", Row: &row387, Risk: 1},
+	{Name: "fly", Row: &row385, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts386},
+	{Name: "fly logs", Row: &row388, Risk: 4},
+	{Name: "fly status", Row: &row388, Risk: 4},
+	{Name: "flyway", Destroys: acts389},
+	{Name: "fmt", Row: &row391, Risk: 1},
+	{Name: "fold", Row: &row393, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreman", Is: 0x2000000004},
-	{Name: "forever", Arity: 2, Destroys: acts388},
+	{Name: "forever", Arity: 2, Destroys: acts394},
+	{Name: "forge", Is: 0x2000000010},
 	{Name: "forgecode", Is: 0x100000000},
 	{Name: "format", Is: 0x4000000000, Destroys: acts84},
 	{Name: "format.com", Is: 0x4000000000},
@@ -6477,12 +6561,12 @@ var commands = [...]Command{
 	{Name: "fsck.*", Destroys: acts84},
 	{Name: "fsi", Is: 0x100000},
 	{Name: "ftp", Row: &row39, Is: 0x28000400000, Risk: 4},
-	{Name: "fuser", Row: &row390, Is: 0x100000020000, Risk: 6, Destroys: acts372},
+	{Name: "fuser", Row: &row396, Is: 0x100000020000, Risk: 6, Destroys: acts378},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
 	{Name: "fwupdmgr", Destroys: acts84},
-	{Name: "fx", Row: &row391, Risk: 5},
-	{Name: "fzf", Row: &row393, Risk: 5},
+	{Name: "fx", Row: &row397, Risk: 5},
+	{Name: "fzf", Row: &row399, Risk: 5},
 	{Name: "g++", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gam", Destroys: acts14},
 	{Name: "gamemoderun", Wrapper: &wrapper10},
@@ -6492,7 +6576,7 @@ var commands = [...]Command{
 	{Name: "gatsby", Row: &row83},
 	{Name: "gcc", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language6},
-	{Name: "gcloud", Row: &row395, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse396, Parent: true, Destroys: acts107, Recursive: []string{"*"}},
+	{Name: "gcloud", Row: &row401, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse402, Parent: true, Destroys: acts107, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Risk: 4, Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
@@ -6520,59 +6604,59 @@ var commands = [...]Command{
 	{Name: "gcloud secrets", Is: 0x100000},
 	{Name: "gcloud ssh", Row: &row65},
 	{Name: "gcloud storage", Parent: true},
-	{Name: "gcloud storage cp", Transfer: &options397},
+	{Name: "gcloud storage cp", Transfer: &options403},
 	{Name: "gcloud storage ls", Risk: 4},
-	{Name: "gcloud storage mv", Transfer: &options397},
-	{Name: "gcloud storage rsync", Transfer: &options397},
+	{Name: "gcloud storage mv", Transfer: &options403},
+	{Name: "gcloud storage rsync", Transfer: &options403},
 	{Name: "gconftool-2", Destroys: acts104},
 	{Name: "gcore", Is: 0x20000},
-	{Name: "gdb", Row: &row99, Wrapper: &wrapper173, Is: 0x20000},
+	{Name: "gdb", Row: &row99, Wrapper: &wrapper175, Is: 0x20000},
 	{Name: "gdbserver", Is: 0x4},
 	{Name: "gdc", Is: 0x200},
 	{Name: "gdisk", Is: 0x4000000000, Destroys: acts84},
 	{Name: "gel", Is: 0x4000000},
-	{Name: "gem", Row: &row134, Arity: 2, Is: 0x20000040100000, Destroys: acts398},
+	{Name: "gem", Row: &row134, Arity: 2, Is: 0x20000040100000, Destroys: acts404},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x100000000},
 	{Name: "gemini-cli", Is: 0x100000000},
 	{Name: "gerrit", Destroys: acts143},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse399},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse405},
 	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language6},
 	{Name: "gfortran", Row: &row44, Is: 0x200},
-	{Name: "gh", Row: &row401, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x40010060000000, Parent: true, Destroys: acts402},
+	{Name: "gh", Row: &row407, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x40010060000000, Parent: true, Destroys: acts408},
 	{Name: "gh agent-task", Is: 0x100000000},
-	{Name: "gh alias", Row: &row403, Is: 0x100000},
-	{Name: "gh api", Row: &row405, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse406},
-	{Name: "gh attestation", Row: &row403},
-	{Name: "gh auth", Row: &row403, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row408, Risk: 4, Worse: worse409},
-	{Name: "gh browse", Row: &row411, Risk: 4},
-	{Name: "gh cache", Row: &row411},
-	{Name: "gh codespace", Row: &row403},
+	{Name: "gh alias", Row: &row409, Is: 0x100000},
+	{Name: "gh api", Row: &row411, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse412},
+	{Name: "gh attestation", Row: &row409},
+	{Name: "gh auth", Row: &row409, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row414, Risk: 4, Worse: worse415},
+	{Name: "gh browse", Row: &row417, Risk: 4},
+	{Name: "gh cache", Row: &row417},
+	{Name: "gh codespace", Row: &row409},
 	{Name: "gh codespace ssh", Row: &row65},
-	{Name: "gh config", Row: &row403, Is: 0x110000},
+	{Name: "gh config", Row: &row409, Is: 0x110000},
 	{Name: "gh copilot", Is: 0x100000000},
-	{Name: "gh cs", Row: &row403},
-	{Name: "gh ext", Row: &row403},
-	{Name: "gh extension", Row: &row403, Is: 0x100000},
-	{Name: "gh gist", Row: &row411},
+	{Name: "gh cs", Row: &row409},
+	{Name: "gh ext", Row: &row409},
+	{Name: "gh extension", Row: &row409, Is: 0x100000},
+	{Name: "gh gist", Row: &row417},
 	{Name: "gh gist create", Row: &row65},
 	{Name: "gh gist edit", Row: &row65},
-	{Name: "gh gpg-key", Row: &row403},
-	{Name: "gh issue", Row: &row411, Arity: 3, Parent: true},
+	{Name: "gh gpg-key", Row: &row409},
+	{Name: "gh issue", Row: &row417, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row411},
+	{Name: "gh label", Row: &row417},
 	{Name: "gh models", Is: 0x100000000},
-	{Name: "gh org", Row: &row411},
-	{Name: "gh pr", Row: &row411, Arity: 3, Parent: true},
+	{Name: "gh org", Row: &row417},
+	{Name: "gh pr", Row: &row417, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -6586,152 +6670,153 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row411},
-	{Name: "gh release", Row: &row411, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row417},
+	{Name: "gh release", Row: &row417, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row411, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row417, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row411},
-	{Name: "gh run", Row: &row411, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row417},
+	{Name: "gh run", Row: &row417, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row411, Risk: 4},
-	{Name: "gh secret", Row: &row403, Is: 0x100000},
-	{Name: "gh skill", Row: &row403},
-	{Name: "gh ssh-key", Row: &row403},
-	{Name: "gh status", Row: &row411, Risk: 4},
-	{Name: "gh variable", Row: &row403},
-	{Name: "gh workflow", Row: &row411, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row417, Risk: 4},
+	{Name: "gh secret", Row: &row409, Is: 0x100000},
+	{Name: "gh skill", Row: &row409},
+	{Name: "gh ssh-key", Row: &row409},
+	{Name: "gh status", Row: &row417, Risk: 4},
+	{Name: "gh variable", Row: &row409},
+	{Name: "gh workflow", Row: &row417, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row413, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row419, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
 	{Name: "ghci", Language: &language6, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ghz", Destroys: acts358},
-	{Name: "ginkgo", Row: &row415, Is: 0x8},
-	{Name: "gio", Row: &row54, Destroys: acts416, Wipes: "removed"},
-	{Name: "git", Row: &row418, Arity: 2, Handler: "git", Inspector: "git", Is: 0x80090c40000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row420, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row422, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git annotate", Row: &row424, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row422, Inspector: "gitapply", Risk: 3, Worse: worse425},
+	{Name: "ghz", Destroys: acts364},
+	{Name: "ginkgo", Row: &row421, Is: 0x8},
+	{Name: "gio", Row: &row54, Destroys: acts422, Wipes: "removed"},
+	{Name: "git", Row: &row424, Arity: 2, Handler: "git", Inspector: "git", Is: 0x80090c40000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row426, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row428, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git annotate", Row: &row430, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row428, Inspector: "gitapply", Risk: 3, Worse: worse431},
 	{Name: "git archimport", Row: &row54},
-	{Name: "git archive", Row: &row427, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse428},
-	{Name: "git blame", Row: &row424, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row430, Is: 0x100040, Risk: 1, Worse: worse431},
+	{Name: "git archive", Row: &row433, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse434},
+	{Name: "git blame", Row: &row430, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row436, Is: 0x100040, Risk: 1, Worse: worse437},
 	{Name: "git bugreport", Row: &row54},
-	{Name: "git bundle", Row: &row433, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row435, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row437, Risk: 1},
-	{Name: "git check-ignore", Row: &row437, Risk: 1},
-	{Name: "git check-ref-format", Row: &row439, Risk: 1},
-	{Name: "git checkout", Row: &row441, Inspector: "gitcheckout", Is: 0x2000001000100000, Risk: 3, Worse: worse442},
-	{Name: "git checkout-index", Row: &row444, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row446, Risk: 1},
-	{Name: "git cherry-pick", Row: &row448, Is: 0x1000000000, Risk: 3, Worse: worse449},
+	{Name: "git bundle", Row: &row439, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row441, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row443, Risk: 1},
+	{Name: "git check-ignore", Row: &row443, Risk: 1},
+	{Name: "git check-ref-format", Row: &row445, Risk: 1},
+	{Name: "git checkout", Row: &row447, Inspector: "gitcheckout", Is: 0x2000001000100000, Risk: 3, Worse: worse448},
+	{Name: "git checkout-index", Row: &row450, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row452, Risk: 1},
+	{Name: "git cherry-pick", Row: &row454, Is: 0x1000000000, Risk: 3, Worse: worse455},
 	{Name: "git citool", Row: &row54},
-	{Name: "git clean", Row: &row451, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row453, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row455, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row457, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse458, Parent: true},
+	{Name: "git clean", Row: &row457, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row459, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row461, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row463, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse464, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
-	{Name: "git config edit", Row: &row460, Risk: 5},
+	{Name: "git config edit", Row: &row466, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row439, Risk: 1},
+	{Name: "git count-objects", Row: &row445, Risk: 1},
 	{Name: "git credential", Row: &row54, Is: 0x100000},
 	{Name: "git credential-cache", Row: &row54},
 	{Name: "git credential-store", Row: &row54},
 	{Name: "git cvsimport", Row: &row54},
 	{Name: "git cvsserver", Row: &row54},
 	{Name: "git daemon", Row: &row54},
-	{Name: "git describe", Row: &row439, Is: 0x40, Risk: 1},
+	{Name: "git describe", Row: &row445, Is: 0x40, Risk: 1},
 	{Name: "git diagnose", Row: &row54},
-	{Name: "git diff", Row: &row446, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row446, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row446, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row446, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row462, Inspector: "gitshow"},
+	{Name: "git diff", Row: &row452, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row452, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row452, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row452, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row468, Inspector: "gitshow"},
 	{Name: "git fast-export", Row: &row54, Shows: "objects"},
 	{Name: "git fast-import", Row: &row54, Risk: 6},
-	{Name: "git fetch", Row: &row453, Inspector: "gitfetch", Risk: 4, Worse: worse463},
-	{Name: "git fetch-pack", Row: &row453},
-	{Name: "git filter-branch", Row: &row465, Is: 0x100000, Risk: 6},
+	{Name: "git fetch", Row: &row459, Inspector: "gitfetch", Risk: 4, Worse: worse469},
+	{Name: "git fetch-pack", Row: &row459},
+	{Name: "git filter-branch", Row: &row471, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
 	{Name: "git flow", Row: &row54, Arity: 3},
-	{Name: "git for-each-ref", Row: &row439, Risk: 1},
+	{Name: "git for-each-ref", Row: &row445, Risk: 1},
 	{Name: "git for-each-repo", Row: &row54},
-	{Name: "git format-patch", Row: &row467, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row469, Risk: 1},
-	{Name: "git gc", Row: &row444, Is: 0x100000, Risk: 3, Worse: worse470},
-	{Name: "git get-tar-commit-id", Row: &row439, Risk: 1},
+	{Name: "git format-patch", Row: &row473, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row475, Risk: 1},
+	{Name: "git gc", Row: &row450, Is: 0x100000, Risk: 3, Worse: worse476},
+	{Name: "git get-tar-commit-id", Row: &row445, Risk: 1},
 	{Name: "git gitk", Row: &row54},
-	{Name: "git grep", Row: &row472, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git grep", Row: &row478, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
 	{Name: "git gui", Row: &row54},
-	{Name: "git hash-object", Row: &row437, Inspector: "gitadd"},
+	{Name: "git hash-object", Row: &row480, Inspector: "gitadd", Risk: 1},
 	{Name: "git help", Row: &row54, Risk: 1},
 	{Name: "git hook", Row: &row54},
 	{Name: "git http-backend", Row: &row54},
 	{Name: "git imap-send", Row: &row54},
-	{Name: "git init", Row: &row474, Inspector: "gitinit", Risk: 3},
+	{Name: "git init", Row: &row482, Inspector: "gitinit", Risk: 3},
 	{Name: "git instaweb", Row: &row54},
-	{Name: "git interpret-trailers", Row: &row476},
-	{Name: "git lfs", Row: &row478, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row446, Inspector: "gitshow", Is: 0x200000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row480, Risk: 1},
-	{Name: "git ls-remote", Row: &row453, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row480, Risk: 1},
+	{Name: "git interpret-trailers", Row: &row484},
+	{Name: "git lfs", Row: &row486, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row452, Inspector: "gitshow", Is: 0x200000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row488, Risk: 1},
+	{Name: "git ls-remote", Row: &row459, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row488, Risk: 1},
 	{Name: "git maintenance", Row: &row54, Risk: 3},
-	{Name: "git merge", Row: &row448, Is: 0x1000000000, Risk: 3, Worse: worse449},
-	{Name: "git merge-base", Row: &row439, Is: 0x40, Risk: 1},
+	{Name: "git merge", Row: &row454, Is: 0x1000000000, Risk: 3, Worse: worse455},
+	{Name: "git merge-base", Row: &row445, Is: 0x40, Risk: 1},
 	{Name: "git merge-index", Row: &row54},
-	{Name: "git mergetool", Row: &row462},
-	{Name: "git mktree", Row: &row437},
-	{Name: "git mv", Row: &row482, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row439, Risk: 1},
-	{Name: "git notes", Row: &row484, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git merge-tree", Row: &row490, Risk: 3},
+	{Name: "git mergetool", Row: &row468},
+	{Name: "git mktree", Row: &row443},
+	{Name: "git mv", Row: &row492, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row445, Risk: 1},
+	{Name: "git notes", Row: &row494, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row54, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row444},
-	{Name: "git patch-id", Row: &row439, Risk: 1},
-	{Name: "git prune", Row: &row444, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row444, Risk: 6},
-	{Name: "git pull", Row: &row453, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse485},
-	{Name: "git push", Row: &row487, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse488},
+	{Name: "git pack-redundant", Row: &row450},
+	{Name: "git patch-id", Row: &row445, Risk: 1},
+	{Name: "git prune", Row: &row450, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row450, Risk: 6},
+	{Name: "git pull", Row: &row459, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse495},
+	{Name: "git push", Row: &row497, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse498},
 	{Name: "git quiltimport", Row: &row54},
-	{Name: "git range-diff", Row: &row446, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row444},
-	{Name: "git rebase", Row: &row490, Is: 0x1000100000, Risk: 3, Shows: "patch"},
+	{Name: "git range-diff", Row: &row452, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row450},
+	{Name: "git rebase", Row: &row500, Is: 0x1000100000, Risk: 3, Shows: "patch"},
 	{Name: "git receive-pack", Row: &row54},
-	{Name: "git reflog", Row: &row446, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git reflog", Row: &row452, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row446, Risk: 1},
-	{Name: "git reflog-delete", Row: &row444},
-	{Name: "git refs", Row: &row444},
-	{Name: "git remote", Row: &row492, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row452, Risk: 1},
+	{Name: "git reflog-delete", Row: &row450},
+	{Name: "git refs", Row: &row450},
+	{Name: "git remote", Row: &row502, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row494, Risk: 1},
+	{Name: "git remote get-url", Row: &row504, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -6739,71 +6824,71 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row494, Risk: 4},
+	{Name: "git remote show", Row: &row504, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row453},
-	{Name: "git repack", Row: &row444, Risk: 3},
-	{Name: "git replace", Row: &row444, Is: 0x100000, Risk: 6},
+	{Name: "git remote-http", Row: &row459},
+	{Name: "git repack", Row: &row450, Risk: 3},
+	{Name: "git replace", Row: &row450, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row54, Risk: 1},
-	{Name: "git reset", Row: &row496, Is: 0x100000, Risk: 3, Worse: worse497},
-	{Name: "git restore", Row: &row499, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse500},
-	{Name: "git rev-list", Row: &row446, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row439, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row448, Is: 0x1000000000, Risk: 3, Worse: worse449},
-	{Name: "git rm", Row: &row482, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
+	{Name: "git reset", Row: &row506, Is: 0x100000, Risk: 3, Worse: worse507},
+	{Name: "git restore", Row: &row509, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse510},
+	{Name: "git rev-list", Row: &row452, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row445, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row454, Is: 0x1000000000, Risk: 3, Worse: worse455},
+	{Name: "git rm", Row: &row492, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
 	{Name: "git scalar", Row: &row54},
 	{Name: "git send-email", Row: &row54, Risk: 6},
-	{Name: "git send-pack", Row: &row487},
+	{Name: "git send-pack", Row: &row497},
 	{Name: "git shell", Row: &row54},
-	{Name: "git shortlog", Row: &row446, Risk: 1},
-	{Name: "git show", Row: &row446, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row439, Risk: 1},
-	{Name: "git show-index", Row: &row437, Shows: "objects"},
-	{Name: "git show-ref", Row: &row439, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row444, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row420, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row502, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git shortlog", Row: &row452, Risk: 1},
+	{Name: "git show", Row: &row452, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row445, Risk: 1},
+	{Name: "git show-index", Row: &row443, Shows: "objects"},
+	{Name: "git show-ref", Row: &row445, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row450, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row426, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row512, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row446, Risk: 1},
+	{Name: "git stash list", Row: &row452, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row446, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row452, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row480, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row437, Risk: 1},
-	{Name: "git submodule", Row: &row504, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row488, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row443, Risk: 1},
+	{Name: "git submodule", Row: &row514, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row506, Risk: 1},
-	{Name: "git submodule summary", Row: &row506, Risk: 1},
+	{Name: "git submodule status", Row: &row516, Risk: 1},
+	{Name: "git submodule summary", Row: &row516, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row54, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row508, Is: 0x1000000000, Risk: 3, Worse: worse509},
-	{Name: "git symbolic-ref", Row: &row444, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse510},
-	{Name: "git tag", Row: &row512, Is: 0x100000, Risk: 1, Worse: worse513},
+	{Name: "git switch", Row: &row518, Is: 0x1000000000, Risk: 3, Worse: worse519},
+	{Name: "git symbolic-ref", Row: &row450, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse520},
+	{Name: "git tag", Row: &row522, Is: 0x100000, Risk: 1, Worse: worse523},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row444, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row444, Is: 0x100000, Risk: 3, Worse: worse514},
+	{Name: "git update-index", Row: &row450, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row450, Is: 0x100000, Risk: 3, Worse: worse524},
 	{Name: "git upload-archive", Row: &row54},
 	{Name: "git upload-pack", Row: &row54},
-	{Name: "git var", Row: &row439, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row439, Risk: 1},
-	{Name: "git verify-tag", Row: &row439, Risk: 1},
-	{Name: "git version", Row: &row439, Risk: 1},
-	{Name: "git whatchanged", Row: &row446, Is: 0x200000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row516, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git var", Row: &row445, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row445, Risk: 1},
+	{Name: "git verify-tag", Row: &row445, Risk: 1},
+	{Name: "git version", Row: &row445, Risk: 1},
+	{Name: "git whatchanged", Row: &row452, Is: 0x200000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row526, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row518, Risk: 1},
+	{Name: "git worktree list", Row: &row528, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -6811,69 +6896,69 @@ var commands = [...]Command{
 	{Name: "git worktree repair", Risk: 3},
 	{Name: "git worktree unlock", Risk: 3},
 	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
-	{Name: "glab", Row: &row520, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts402},
+	{Name: "glab", Row: &row530, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts408},
 	{Name: "glab ci", Arity: 3, Parent: true},
-	{Name: "glab ci list", Row: &row522, Risk: 4},
-	{Name: "glab ci status", Row: &row522, Risk: 4},
-	{Name: "glab ci view", Row: &row522, Risk: 4},
+	{Name: "glab ci list", Row: &row532, Risk: 4},
+	{Name: "glab ci status", Row: &row532, Risk: 4},
+	{Name: "glab ci view", Row: &row532, Risk: 4},
 	{Name: "glab issue", Arity: 3, Parent: true},
-	{Name: "glab issue list", Row: &row522, Risk: 4},
-	{Name: "glab issue view", Row: &row522, Risk: 4},
+	{Name: "glab issue list", Row: &row532, Risk: 4},
+	{Name: "glab issue view", Row: &row532, Risk: 4},
 	{Name: "glab mr", Arity: 3, Parent: true},
-	{Name: "glab mr diff", Row: &row522, Risk: 4},
-	{Name: "glab mr list", Row: &row522, Risk: 4},
-	{Name: "glab mr view", Row: &row522, Risk: 4},
+	{Name: "glab mr diff", Row: &row532, Risk: 4},
+	{Name: "glab mr list", Row: &row532, Risk: 4},
+	{Name: "glab mr view", Row: &row532, Risk: 4},
 	{Name: "glab release", Arity: 3, Parent: true},
-	{Name: "glab release list", Row: &row522, Risk: 4},
-	{Name: "glab release view", Row: &row522, Risk: 4},
+	{Name: "glab release list", Row: &row532, Risk: 4},
+	{Name: "glab release view", Row: &row532, Risk: 4},
 	{Name: "glab repo", Arity: 3, Parent: true},
-	{Name: "glab repo view", Row: &row522, Risk: 4},
+	{Name: "glab repo view", Row: &row532, Risk: 4},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row524, Risk: 5},
+	{Name: "glow", Row: &row534, Risk: 5},
 	{Name: "gm4", Language: &language6, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts19},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language6, Is: 0x2000},
-	{Name: "go", Row: &row526, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
+	{Name: "go", Row: &row536, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
 	{Name: "go bug", Row: &row39},
-	{Name: "go build", Row: &row528, Is: 0x2000000000, Risk: 2, Worse: worse529},
-	{Name: "go clean", Row: &row531, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row533, Risk: 1, Worse: worse534},
-	{Name: "go env", Row: &row536, Is: 0x100040, Risk: 1, Worse: worse537},
-	{Name: "go fix", Row: &row539, Risk: 3},
-	{Name: "go fmt", Row: &row541, Risk: 3},
-	{Name: "go generate", Row: &row542, Is: 0x2000000000, Risk: 5},
-	{Name: "go get", Row: &row528, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row538, Is: 0x2000000000, Risk: 2, Worse: worse539},
+	{Name: "go clean", Row: &row541, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row543, Risk: 1, Worse: worse544},
+	{Name: "go env", Row: &row546, Is: 0x100040, Risk: 1, Worse: worse547},
+	{Name: "go fix", Row: &row549, Risk: 3},
+	{Name: "go fmt", Row: &row551, Risk: 3},
+	{Name: "go generate", Row: &row552, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row538, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row528, Is: 0x2000300000, Risk: 5},
-	{Name: "go list", Row: &row544, Is: 0x40, Risk: 1, Worse: worse534},
-	{Name: "go mod", Row: &row546, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row538, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row554, Is: 0x40, Risk: 1, Worse: worse544},
+	{Name: "go mod", Row: &row556, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse547},
+	{Name: "go mod graph", Risk: 1, Worse: worse557},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse547},
-	{Name: "go mod why", Risk: 1, Worse: worse547},
-	{Name: "go run", Row: &row539, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse557},
+	{Name: "go mod why", Risk: 1, Worse: worse557},
+	{Name: "go run", Row: &row549, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row39},
-	{Name: "go test", Row: &row548, Is: 0x2000000000, Risk: 2, Worse: worse529},
+	{Name: "go test", Row: &row558, Is: 0x2000000000, Risk: 2, Worse: worse539},
 	{Name: "go tool", Row: &row54, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row550, Risk: 1},
-	{Name: "go tool cover", Row: &row552, Risk: 1},
-	{Name: "go tool nm", Row: &row550, Risk: 1},
-	{Name: "go tool objdump", Row: &row550, Risk: 1},
-	{Name: "go version", Row: &row554, Risk: 1},
-	{Name: "go vet", Row: &row539, Is: 0x2000000000, Risk: 2, Worse: worse529},
-	{Name: "go work", Row: &row556, Arity: 3, Risk: 3},
-	{Name: "gofmt", Row: &row558, Risk: 1, Worse: worse559},
-	{Name: "gofumpt", Row: &row558, Risk: 2, Worse: worse102},
+	{Name: "go tool addr2line", Row: &row560, Risk: 1},
+	{Name: "go tool cover", Row: &row562, Risk: 1},
+	{Name: "go tool nm", Row: &row560, Risk: 1},
+	{Name: "go tool objdump", Row: &row560, Risk: 1},
+	{Name: "go version", Row: &row564, Risk: 1},
+	{Name: "go vet", Row: &row549, Is: 0x2000000000, Risk: 2, Worse: worse539},
+	{Name: "go work", Row: &row566, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row568, Risk: 1, Worse: worse569},
+	{Name: "gofumpt", Row: &row568, Risk: 2, Worse: worse102},
 	{Name: "gog", Destroys: acts19},
 	{Name: "gogcli", Destroys: acts19},
-	{Name: "goimports", Row: &row558, Risk: 2, Worse: worse102},
+	{Name: "goimports", Row: &row568, Risk: 2, Worse: worse102},
 	{Name: "golang-migrate", Destroys: acts50},
-	{Name: "golangci-lint", Row: &row561, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse86, Parent: true},
+	{Name: "golangci-lint", Row: &row571, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse86, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "gold", Row: &row44, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
@@ -6888,23 +6973,23 @@ var commands = [...]Command{
 	{Name: "goreleaser", Destroys: acts53},
 	{Name: "goreman", Arity: 2, Is: 0x2000000000},
 	{Name: "gorun", Language: &language1},
-	{Name: "gosec", Row: &row355},
+	{Name: "gosec", Row: &row361},
 	{Name: "gosh", Language: &language6},
-	{Name: "gosu", Wrapper: &wrapper562, Is: 0x1},
-	{Name: "gotestsum", Row: &row564, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row566, Risk: 2, Worse: worse86},
+	{Name: "gosu", Wrapper: &wrapper572, Is: 0x1},
+	{Name: "gotestsum", Row: &row574, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row576, Risk: 2, Worse: worse86},
 	{Name: "gow", Arity: 2, Is: 0x2000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
 	{Name: "gp", Language: &language6},
-	{Name: "gpasswd", Destroys: acts174},
-	{Name: "gpg", Row: &row568, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "gpasswd", Destroys: acts176},
+	{Name: "gpg", Row: &row578, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language6},
 	{Name: "gpt-engineer", Is: 0x100000000},
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row30, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts569},
+	{Name: "gradle", Row: &row30, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts579},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graphqurl", Is: 0x20000000},
 	{Name: "gremlin", Row: &row99},
@@ -6912,15 +6997,15 @@ var commands = [...]Command{
 	{Name: "groff", Row: &row140},
 	{Name: "grok", Is: 0x100000000},
 	{Name: "grok-cli", Is: 0x100000000},
-	{Name: "gron", Row: &row571, Risk: 5},
+	{Name: "gron", Row: &row581, Risk: 5},
 	{Name: "groovy", Language: &language6, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language6},
 	{Name: "groupadd", Risk: 7},
-	{Name: "groupdel", Destroys: acts174},
-	{Name: "groupmod", Destroys: acts174},
+	{Name: "groupdel", Destroys: acts176},
+	{Name: "groupmod", Destroys: acts176},
 	{Name: "groups", Risk: 1},
-	{Name: "grpcurl", Destroys: acts358},
+	{Name: "grpcurl", Destroys: acts364},
 	{Name: "grub-install", Destroys: acts84},
 	{Name: "grunt", Row: &row83, Is: 0x2000000018},
 	{Name: "gsettings", Destroys: acts104},
@@ -6928,27 +7013,27 @@ var commands = [...]Command{
 	{Name: "gsql", Is: 0x4000000},
 	{Name: "gst", Language: &language6},
 	{Name: "gsutil", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts107, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options397},
-	{Name: "gsutil mv", Transfer: &options397},
-	{Name: "gsutil rsync", Transfer: &options397},
+	{Name: "gsutil cp", Transfer: &options403},
+	{Name: "gsutil mv", Transfer: &options403},
+	{Name: "gsutil rsync", Transfer: &options403},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
 	{Name: "guile", Language: &language6, Risk: 5},
 	{Name: "guix", Is: 0x100000, Destroys: acts31},
 	{Name: "gulp", Row: &row83, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row573, Is: 0x100000, Risk: 3},
-	{Name: "gvim", Row: &row208},
+	{Name: "gunzip", Row: &row583, Is: 0x100000, Risk: 3},
+	{Name: "gvim", Row: &row214},
 	{Name: "gzcat", Row: &row140},
-	{Name: "gzip", Row: &row573, Is: 0x100000, Risk: 3},
-	{Name: "hadolint", Row: &row209, Risk: 2, Worse: worse86},
-	{Name: "halt", Risk: 6, Destroys: acts574},
+	{Name: "gzip", Row: &row583, Is: 0x100000, Risk: 3},
+	{Name: "hadolint", Row: &row215, Risk: 2, Worse: worse86},
+	{Name: "halt", Risk: 6, Destroys: acts584},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x100000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts575},
-	{Name: "hatch", Row: &row577, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts374},
+	{Name: "hasura", Destroys: acts585},
+	{Name: "hatch", Row: &row587, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts380},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper46, Arity: 3, Parent: true},
 	{Name: "hatch run check", Risk: 2},
@@ -6959,95 +7044,95 @@ var commands = [...]Command{
 	{Name: "hatch run types", Risk: 2},
 	{Name: "hatch run typing", Risk: 2},
 	{Name: "hatch test", Risk: 2},
-	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts191},
+	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts193},
 	{Name: "hdiutil", Destroys: acts47},
 	{Name: "hdparm", Is: 0x4000000000, Destroys: acts84},
-	{Name: "head", Row: &row579, Arity: 1, Risk: 1},
+	{Name: "head", Row: &row589, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper10},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper581},
+	{Name: "heft exec", Wrapper: &wrapper591},
 	{Name: "heimdall", Destroys: acts84},
-	{Name: "helix", Row: &row208},
-	{Name: "helm", Row: &row583, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts584},
-	{Name: "helm create", Row: &row585},
-	{Name: "helm delete", Row: &row585, Risk: 6},
-	{Name: "helm dependency", Row: &row587, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row587, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row587, Risk: 4},
-	{Name: "helm install", Row: &row585},
-	{Name: "helm lint", Row: &row587, Risk: 4},
-	{Name: "helm list", Row: &row587, Risk: 4},
-	{Name: "helm ls", Row: &row587, Risk: 4},
-	{Name: "helm package", Row: &row587},
-	{Name: "helm plugin", Row: &row585, Is: 0x200000},
-	{Name: "helm pull", Row: &row587},
-	{Name: "helm push", Row: &row585},
-	{Name: "helm registry", Row: &row585},
-	{Name: "helm repo", Row: &row585, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row585, Risk: 6},
+	{Name: "helix", Row: &row214},
+	{Name: "helm", Row: &row593, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts594},
+	{Name: "helm create", Row: &row595},
+	{Name: "helm delete", Row: &row595, Risk: 6},
+	{Name: "helm dependency", Row: &row597, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row597, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row597, Risk: 4},
+	{Name: "helm install", Row: &row595},
+	{Name: "helm lint", Row: &row597, Risk: 4},
+	{Name: "helm list", Row: &row597, Risk: 4},
+	{Name: "helm ls", Row: &row597, Risk: 4},
+	{Name: "helm package", Row: &row597},
+	{Name: "helm plugin", Row: &row595, Is: 0x200000},
+	{Name: "helm pull", Row: &row597},
+	{Name: "helm push", Row: &row595},
+	{Name: "helm registry", Row: &row595},
+	{Name: "helm repo", Row: &row595, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row595, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row587, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row587, Risk: 4},
-	{Name: "helm template", Row: &row587, Risk: 4},
-	{Name: "helm test", Row: &row585},
+	{Name: "helm show", Row: &row597, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row597, Risk: 4},
+	{Name: "helm template", Row: &row597, Risk: 4},
+	{Name: "helm test", Row: &row595},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row585, Risk: 6},
-	{Name: "helm upgrade", Row: &row585},
+	{Name: "helm uninstall", Row: &row595, Risk: 6},
+	{Name: "helm upgrade", Row: &row595},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts584},
+	{Name: "helmfile", Destroys: acts594},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x100000000},
-	{Name: "heroku", Row: &row379, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts588},
-	{Name: "heroku addons", Row: &row590, Risk: 4},
-	{Name: "heroku apps", Row: &row590, Risk: 4},
-	{Name: "heroku domains", Row: &row590, Risk: 4},
-	{Name: "heroku logs", Row: &row590, Risk: 4},
-	{Name: "heroku ps", Row: &row590, Risk: 4},
-	{Name: "heroku releases", Row: &row590, Risk: 4},
-	{Name: "heroku run", Wrapper: &wrapper592, Is: 0x2},
-	{Name: "heroku status", Row: &row590, Risk: 4},
+	{Name: "heroku", Row: &row385, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts598},
+	{Name: "heroku addons", Row: &row600, Risk: 4},
+	{Name: "heroku apps", Row: &row600, Risk: 4},
+	{Name: "heroku domains", Row: &row600, Risk: 4},
+	{Name: "heroku logs", Row: &row600, Risk: 4},
+	{Name: "heroku ps", Row: &row600, Risk: 4},
+	{Name: "heroku releases", Row: &row600, Risk: 4},
+	{Name: "heroku run", Wrapper: &wrapper602, Is: 0x2},
+	{Name: "heroku status", Row: &row600, Risk: 4},
 	{Name: "hex", Destroys: acts150},
-	{Name: "hexdump", Row: &row594, Risk: 1},
-	{Name: "hexyl", Row: &row596},
+	{Name: "hexdump", Row: &row604, Risk: 1},
+	{Name: "hexyl", Row: &row606},
 	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts143},
-	{Name: "hhvm", Language: &language598},
+	{Name: "hhvm", Language: &language608},
 	{Name: "himalaya", Destroys: acts19},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse599, Destroys: acts600},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse609, Destroys: acts610},
 	{Name: "hive", Row: &row99, Is: 0x4000000},
 	{Name: "hivemind", Is: 0x2000000000},
 	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row602, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse603},
+	{Name: "hostname", Row: &row612, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse613},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts604},
-	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts604},
-	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts604},
-	{Name: "hub", Arity: 2, Destroys: acts402, Like: "gh"},
-	{Name: "hugo", Row: &row606, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts614},
+	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts614},
+	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts614},
+	{Name: "hub", Arity: 2, Destroys: acts408, Like: "gh"},
+	{Name: "hugo", Row: &row616, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language6},
 	{Name: "hurl", Is: 0x20000000, Destroys: acts113},
 	{Name: "husky", Is: 0x2000080000},
-	{Name: "hx", Row: &row208},
+	{Name: "hx", Row: &row214},
 	{Name: "hy", Language: &language106},
-	{Name: "hyperfine", Wrapper: &wrapper608},
-	{Name: "i386", Wrapper: &wrapper610},
+	{Name: "hyperfine", Wrapper: &wrapper618},
+	{Name: "i386", Wrapper: &wrapper620},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
-	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts191, Recursive: []string{"*"}},
+	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts193, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
 	{Name: "ibmcloud cos upload", Transfer: &options79},
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row44, Is: 0x200},
-	{Name: "iconv", Row: &row612, Risk: 1},
+	{Name: "iconv", Row: &row622, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
 	{Name: "iex", Language: &language6},
 	{Name: "ifconfig", Risk: 1, Worse: worse127},
-	{Name: "ifdown", Destroys: acts346},
+	{Name: "ifdown", Destroys: acts352},
 	{Name: "iflow", Is: 0x100000000},
 	{Name: "ifne", Wrapper: &wrapper10},
 	{Name: "ifort", Is: 0x200},
@@ -7055,16 +7140,16 @@ var commands = [...]Command{
 	{Name: "imsg", Destroys: acts14},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts7},
-	{Name: "incus exec", Wrapper: &wrapper614},
+	{Name: "incus exec", Wrapper: &wrapper624},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper616},
-	{Name: "influx", Row: &row231, Is: 0x14100000, Risk: 5, Worse: worse240, Destroys: acts198},
-	{Name: "influxd", Destroys: acts198},
-	{Name: "info", Row: &row618, Risk: 1},
+	{Name: "infisical run", Wrapper: &wrapper626},
+	{Name: "influx", Row: &row237, Is: 0x14100000, Risk: 5, Worse: worse246, Destroys: acts200},
+	{Name: "influxd", Destroys: acts200},
+	{Name: "info", Row: &row628, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts388},
+	{Name: "initctl", Destroys: acts394},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row620, Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row630, Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper10},
 	{Name: "interpreter", Is: 0x100000000},
@@ -7073,9 +7158,9 @@ var commands = [...]Command{
 	{Name: "invoke", Row: &row116, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper622},
+	{Name: "ionice", Wrapper: &wrapper632},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row624, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip", Row: &row634, Arity: 2, Risk: 5, Parent: true},
 	{Name: "ip a", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
@@ -7105,7 +7190,7 @@ var commands = [...]Command{
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper625},
+	{Name: "ip netns exec", Wrapper: &wrapper635},
 	{Name: "ip r", Risk: 1, Worse: worse127, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
@@ -7125,17 +7210,17 @@ var commands = [...]Command{
 	{Name: "ip rule list", Risk: 1},
 	{Name: "ip rule ls", Risk: 1},
 	{Name: "ip rule show", Risk: 1},
-	{Name: "ip6tables", Destroys: acts346},
-	{Name: "ipa", Destroys: acts174},
+	{Name: "ip6tables", Destroys: acts352},
+	{Name: "ipa", Destroys: acts176},
 	{Name: "ipcs", Risk: 1},
 	{Name: "ipdb", Row: &row99},
 	{Name: "ipfs", Inspector: "transfer"},
 	{Name: "ipfs add", Transfer: &options79},
-	{Name: "ipset", Destroys: acts346},
-	{Name: "iptables", Is: 0x100000, Destroys: acts346},
+	{Name: "ipset", Destroys: acts352},
+	{Name: "iptables", Is: 0x100000, Destroys: acts352},
 	{Name: "ipython", Language: &language106, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language627, Is: 0x100000},
+	{Name: "irb", Language: &language637, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
 	{Name: "isort", Row: &row85, Is: 0x80000, Risk: 3},
@@ -7146,35 +7231,35 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language6},
-	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive628},
+	{Name: "jar", Row: &row638, Inspector: "archiver", Is: 0x200, Archive: &archive639},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row630},
-	{Name: "java", Row: &row632, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row634, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row632, Is: 0x200},
-	{Name: "javap", Is: 0x200},
+	{Name: "jasmine", Row: &row641},
+	{Name: "java", Row: &row643, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row645, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row643, Is: 0x200},
+	{Name: "javap", Is: 0x210},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language636, Is: 0x100400},
+	{Name: "jbang", Language: &language647, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row638, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row640, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row649, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row651, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language6},
 	{Name: "jira", Destroys: acts14},
 	{Name: "jiti", Language: &language6},
 	{Name: "jj", Arity: 2, Destroys: acts143},
-	{Name: "jless", Row: &row642, Risk: 5},
+	{Name: "jless", Row: &row653, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
-	{Name: "joe", Row: &row208},
-	{Name: "join", Row: &row644, Risk: 1},
-	{Name: "journalctl", Row: &row646, Risk: 1, Worse: worse647, Destroys: acts648},
+	{Name: "joe", Row: &row214},
+	{Name: "join", Row: &row655, Risk: 1},
+	{Name: "journalctl", Row: &row657, Risk: 1, Worse: worse658, Destroys: acts659},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language6},
-	{Name: "jsdoc", Row: &row650, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row632, Language: &language6, Is: 0x200},
+	{Name: "jsdoc", Row: &row661, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row643, Language: &language6, Is: 0x200},
 	{Name: "jsr", Destroys: acts125},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
@@ -7183,33 +7268,33 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row652, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "just", Row: &row663, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
 	{Name: "jython", Language: &language106},
 	{Name: "k3d", Row: &row26, Destroys: acts38},
-	{Name: "k3s", Destroys: acts653},
+	{Name: "k3s", Destroys: acts664},
 	{Name: "k9s", Row: &row26},
-	{Name: "kadmin", Destroys: acts174},
-	{Name: "kafka-delete-records", Destroys: acts654},
-	{Name: "kafka-delete-records.sh", Destroys: acts654},
-	{Name: "kafka-topics", Destroys: acts654},
-	{Name: "kafka-topics.sh", Destroys: acts654},
-	{Name: "kak", Row: &row208},
+	{Name: "kadmin", Destroys: acts176},
+	{Name: "kafka-delete-records", Destroys: acts665},
+	{Name: "kafka-delete-records.sh", Destroys: acts665},
+	{Name: "kafka-topics", Destroys: acts665},
+	{Name: "kafka-topics.sh", Destroys: acts665},
+	{Name: "kak", Row: &row214},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row39, Destroys: acts654},
+	{Name: "kcat", Row: &row39, Destroys: acts665},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row99},
-	{Name: "kdb5_util", Destroys: acts174},
+	{Name: "kdb5_util", Destroys: acts176},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts574},
+	{Name: "kexec", Destroys: acts584},
 	{Name: "keyring", Row: &row126, Is: 0x100000, Destroys: acts20},
-	{Name: "keystone", Destroys: acts290},
+	{Name: "keystone", Destroys: acts296},
 	{Name: "keytool", Destroys: acts20},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts372},
-	{Name: "kill-port", Destroys: acts372},
-	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts372},
-	{Name: "killall5", Is: 0x100000000000, Destroys: acts372},
+	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts378},
+	{Name: "kill-port", Destroys: acts378},
+	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts378},
+	{Name: "killall5", Is: 0x100000000000, Destroys: acts378},
 	{Name: "kilo", Is: 0x100000000},
 	{Name: "kilocode", Is: 0x100000000},
 	{Name: "kimi", Is: 0x100000000},
@@ -7218,35 +7303,35 @@ var commands = [...]Command{
 	{Name: "kiro", Is: 0x100000000},
 	{Name: "kiro-cli", Is: 0x100000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts655},
+	{Name: "knex", Arity: 2, Destroys: acts666},
 	{Name: "knife", Row: &row26, Destroys: acts28},
-	{Name: "knip", Is: 0x80000},
+	{Name: "knip", Is: 0x2000080010},
 	{Name: "ko", Destroys: acts53},
 	{Name: "kode", Is: 0x100000000},
 	{Name: "koi8rxterm", Is: 0x4},
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts52},
 	{Name: "kops", Destroys: acts38},
-	{Name: "kotlin", Row: &row632, Language: &language6, Is: 0x600},
+	{Name: "kotlin", Row: &row643, Language: &language6, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Row: &row657, Language: &language6, Inspector: "compiler", Is: 0x1200, Risk: 2},
+	{Name: "kotlinc", Row: &row668, Language: &language670, Inspector: "compiler", Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
 	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts38},
-	{Name: "kubectl", Row: &row659, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts653},
-	{Name: "kubectl annotate", Row: &row585, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row661, Risk: 4, Worse: worse662},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse662},
-	{Name: "kubectl apply", Row: &row585, Risk: 5},
-	{Name: "kubectl attach", Row: &row585, Risk: 5},
-	{Name: "kubectl auth", Row: &row661, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row585, Risk: 5},
-	{Name: "kubectl certificate", Row: &row585},
-	{Name: "kubectl cluster-info", Row: &row661, Risk: 4, Worse: worse662},
-	{Name: "kubectl config", Row: &row661, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row672, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts664},
+	{Name: "kubectl annotate", Row: &row674, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row676, Risk: 4, Worse: worse677},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse677},
+	{Name: "kubectl apply", Row: &row674, Risk: 5},
+	{Name: "kubectl attach", Row: &row674, Risk: 5},
+	{Name: "kubectl auth", Row: &row676, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row674, Risk: 5},
+	{Name: "kubectl certificate", Row: &row595},
+	{Name: "kubectl cluster-info", Row: &row676, Risk: 4, Worse: worse677},
+	{Name: "kubectl config", Row: &row676, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row65},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -7255,62 +7340,62 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row65},
 	{Name: "kubectl config set-credentials", Row: &row65},
 	{Name: "kubectl config use-context", Row: &row65},
-	{Name: "kubectl config view", Risk: 1, Worse: worse663},
-	{Name: "kubectl cordon", Row: &row585, Risk: 5},
-	{Name: "kubectl cp", Row: &row585, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row585, Risk: 5},
-	{Name: "kubectl debug", Row: &row585, Risk: 5},
-	{Name: "kubectl delete", Row: &row585, Risk: 6},
-	{Name: "kubectl describe", Row: &row661, Risk: 4, Worse: worse662},
-	{Name: "kubectl diff", Row: &row661, Risk: 4, Worse: worse662},
-	{Name: "kubectl drain", Row: &row585, Risk: 6},
-	{Name: "kubectl edit", Row: &row585, Risk: 5},
-	{Name: "kubectl events", Row: &row661, Risk: 4, Worse: worse662},
+	{Name: "kubectl config view", Risk: 1, Worse: worse678},
+	{Name: "kubectl cordon", Row: &row674, Risk: 5},
+	{Name: "kubectl cp", Row: &row595, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row674, Risk: 5},
+	{Name: "kubectl debug", Row: &row674, Risk: 5},
+	{Name: "kubectl delete", Row: &row595, Risk: 6},
+	{Name: "kubectl describe", Row: &row676, Risk: 4, Worse: worse677},
+	{Name: "kubectl diff", Row: &row676, Risk: 4, Worse: worse677},
+	{Name: "kubectl drain", Row: &row595, Risk: 6},
+	{Name: "kubectl edit", Row: &row674, Risk: 5},
+	{Name: "kubectl events", Row: &row676, Risk: 4, Worse: worse677},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper665, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row661, Risk: 4, Worse: worse662},
-	{Name: "kubectl expose", Row: &row585, Risk: 5},
-	{Name: "kubectl get", Row: &row661, Risk: 4, Worse: worse662},
+	{Name: "kubectl exec", Wrapper: &wrapper680, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row676, Risk: 4, Worse: worse677},
+	{Name: "kubectl expose", Row: &row674, Risk: 5},
+	{Name: "kubectl get", Row: &row676, Risk: 4, Worse: worse677},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row585},
-	{Name: "kubectl label", Row: &row585, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row595},
+	{Name: "kubectl label", Row: &row674, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row661, Risk: 4, Worse: worse662},
-	{Name: "kubectl patch", Row: &row585, Risk: 5},
-	{Name: "kubectl plugin", Row: &row585},
-	{Name: "kubectl port-forward", Row: &row585, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row585, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row585, Risk: 6},
-	{Name: "kubectl rollout", Row: &row661, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl logs", Row: &row676, Risk: 4, Worse: worse677},
+	{Name: "kubectl patch", Row: &row674, Risk: 5},
+	{Name: "kubectl plugin", Row: &row595},
+	{Name: "kubectl port-forward", Row: &row595, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row595, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row595, Risk: 6},
+	{Name: "kubectl rollout", Row: &row676, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper665},
-	{Name: "kubectl run", Row: &row585, Risk: 5},
-	{Name: "kubectl scale", Row: &row585, Risk: 5},
-	{Name: "kubectl set", Row: &row585, Risk: 5},
-	{Name: "kubectl taint", Row: &row585, Risk: 5},
-	{Name: "kubectl top", Row: &row661, Arity: 3, Risk: 4, Worse: worse662},
-	{Name: "kubectl uncordon", Row: &row585, Risk: 5},
-	{Name: "kubectl version", Row: &row661, Risk: 4, Worse: worse662},
-	{Name: "kubectl wait", Row: &row661, Risk: 4, Worse: worse662},
+	{Name: "kubectl rsh", Wrapper: &wrapper680},
+	{Name: "kubectl run", Row: &row674, Risk: 5},
+	{Name: "kubectl scale", Row: &row674, Risk: 5},
+	{Name: "kubectl set", Row: &row674, Risk: 5},
+	{Name: "kubectl taint", Row: &row674, Risk: 5},
+	{Name: "kubectl top", Row: &row676, Arity: 3, Risk: 4, Worse: worse677},
+	{Name: "kubectl uncordon", Row: &row674, Risk: 5},
+	{Name: "kubectl version", Row: &row676, Risk: 4, Worse: worse677},
+	{Name: "kubectl wait", Row: &row676, Risk: 4, Worse: worse677},
 	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts104},
-	{Name: "last", Row: &row667, Risk: 1},
-	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts388},
-	{Name: "lb4", Destroys: acts290},
+	{Name: "last", Row: &row682, Risk: 1},
+	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts394},
+	{Name: "lb4", Destroys: acts296},
 	{Name: "lckdo", Is: 0x4},
 	{Name: "ld", Row: &row145, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper669, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper684, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
-	{Name: "ldapdelete", Destroys: acts174},
-	{Name: "ldapmodify", Destroys: acts174},
+	{Name: "ldapdelete", Destroys: acts176},
+	{Name: "ldapmodify", Destroys: acts176},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row671},
-	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts569},
+	{Name: "ldd", Row: &row686},
+	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts579},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
 	{Name: "lein compile", Risk: 2},
@@ -7318,8 +7403,8 @@ var commands = [...]Command{
 	{Name: "lein run", Is: 0x800},
 	{Name: "lein test", Risk: 2},
 	{Name: "lerna", Row: &row83, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts53},
-	{Name: "lerna exec", Wrapper: &wrapper581, Risk: 5},
-	{Name: "less", Row: &row673, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna exec", Wrapper: &wrapper591, Risk: 5},
+	{Name: "less", Row: &row688, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
@@ -7333,17 +7418,17 @@ var commands = [...]Command{
 	{Name: "link", Is: 0x200},
 	{Name: "linkerd", Destroys: acts38},
 	{Name: "links", Risk: 4},
-	{Name: "linode", Destroys: acts191},
-	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts191},
+	{Name: "linode", Destroys: acts193},
+	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts193},
 	{Name: "lint-staged", Row: &row83, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper610},
-	{Name: "linux64", Wrapper: &wrapper610},
-	{Name: "liquibase", Destroys: acts674},
-	{Name: "litecli", Row: &row676, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "linux32", Wrapper: &wrapper620},
+	{Name: "linux64", Wrapper: &wrapper620},
+	{Name: "liquibase", Destroys: acts689},
+	{Name: "litecli", Row: &row691, Inspector: "sql", Is: 0xc000000, Risk: 5},
 	{Name: "litefs", Row: &row99},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row44, Is: 0x200},
-	{Name: "lldb", Row: &row99, Wrapper: &wrapper173, Is: 0x20000},
+	{Name: "lldb", Row: &row99, Wrapper: &wrapper175, Is: 0x20000},
 	{Name: "lli", Is: 0x200},
 	{Name: "llm-agent", Is: 0x100000000},
 	{Name: "llvm-ar", Is: 0x200},
@@ -7352,127 +7437,128 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row678, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row693, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row39},
-	{Name: "locate", Row: &row680, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row695, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper10},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts681},
+	{Name: "logrotate", Destroys: acts696},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language6},
-	{Name: "look", Row: &row683, Risk: 1},
+	{Name: "look", Row: &row698, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts84},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row289, Arity: 1, Is: 0xc00080400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row295, Arity: 1, Is: 0xc00080400000000, Risk: 1, Wipes: "listed"},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
-	{Name: "lsd", Row: &row289, Risk: 1},
+	{Name: "lsd", Row: &row295, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row685, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row687, Risk: 1},
-	{Name: "lsusb", Row: &row689, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper691, Is: 0x20000},
-	{Name: "lua", Language: &language366, Arity: 2, Is: 0x200000000, Risk: 5},
-	{Name: "luajit", Language: &language366, Arity: 2},
+	{Name: "lsof", Row: &row700, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row702, Risk: 1},
+	{Name: "lsusb", Row: &row704, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper706, Is: 0x20000},
+	{Name: "lua", Language: &language372, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "luacheck", Is: 0x2000000010},
+	{Name: "luajit", Language: &language372, Arity: 2},
 	{Name: "luarocks", Row: &row134, Is: 0x100000, Destroys: acts150},
-	{Name: "lv", Row: &row693},
+	{Name: "lv", Row: &row708},
 	{Name: "lvextend", Destroys: acts84},
 	{Name: "lvreduce", Destroys: acts84},
 	{Name: "lvremove", Is: 0x4000000000, Destroys: acts84},
 	{Name: "lxc", Is: 0x2, Destroys: acts7},
-	{Name: "lxc exec", Wrapper: &wrapper614},
+	{Name: "lxc exec", Wrapper: &wrapper624},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row695},
+	{Name: "lz4", Row: &row710},
 	{Name: "lz4cat", Row: &row140},
 	{Name: "lzcat", Row: &row140},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "lzless", Row: &row140},
-	{Name: "lzma", Row: &row697},
+	{Name: "lzma", Row: &row712},
 	{Name: "m4", Language: &language6, Is: 0x106000},
-	{Name: "mac2unix", Row: &row328},
+	{Name: "mac2unix", Row: &row334},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper614},
+	{Name: "machinectl shell", Wrapper: &wrapper624},
 	{Name: "madge", Is: 0x80000},
 	{Name: "mage", Row: &row116, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
 	{Name: "mail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "mailsend", Destroys: acts19},
 	{Name: "mailx", Row: &row39, Is: 0x28000000000, Destroys: acts19},
-	{Name: "make", Row: &row699, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row714, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
-	{Name: "man", Row: &row701, Is: 0x40004000, Risk: 1},
-	{Name: "manage.py", Is: 0x100000, Destroys: acts294},
+	{Name: "man", Row: &row716, Is: 0x40004000, Risk: 1},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts300},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper10},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts702},
+	{Name: "mariadb-admin", Destroys: acts717},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row704, Is: 0x80000, Risk: 2, Worse: worse705},
-	{Name: "markdownlint-cli2", Row: &row704, Is: 0x80000, Risk: 2, Worse: worse705},
+	{Name: "markdownlint", Row: &row719, Is: 0x80000, Risk: 2, Worse: worse720},
+	{Name: "markdownlint-cli2", Row: &row719, Is: 0x80000, Risk: 2, Worse: worse720},
 	{Name: "masscan", Row: &row99},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language6},
 	{Name: "matrix-commander", Destroys: acts14},
 	{Name: "mattermost", Destroys: acts14},
-	{Name: "maturin", Is: 0x2000000000, Destroys: acts374},
+	{Name: "maturin", Is: 0x2000000000, Destroys: acts380},
 	{Name: "maxima", Language: &language6},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts706, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts721, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options78},
 	{Name: "mc mirror", Transfer: &options78},
 	{Name: "mc mv", Transfer: &options78},
-	{Name: "mcedit", Row: &row208},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts706, Recursive: []string{"*"}},
+	{Name: "mcedit", Row: &row214},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts721, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options78},
 	{Name: "mcli mirror", Transfer: &options78},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row708, Risk: 1},
-	{Name: "md5sum", Row: &row710, Risk: 1},
+	{Name: "md5", Row: &row723, Risk: 1},
+	{Name: "md5sum", Row: &row725, Risk: 1},
 	{Name: "mdadm", Is: 0x4000000000, Destroys: acts84},
-	{Name: "mdbook", Row: &row712, Is: 0x8, Risk: 2},
+	{Name: "mdbook", Row: &row727, Is: 0x8, Risk: 2},
 	{Name: "mdcat", Row: &row140},
-	{Name: "medusa", Destroys: acts290},
+	{Name: "medusa", Destroys: acts296},
 	{Name: "melos", Arity: 2},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row714, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse715},
+	{Name: "meson", Row: &row729, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse730},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
 	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper581},
+	{Name: "meta exec", Wrapper: &wrapper591},
 	{Name: "metagpt", Is: 0x100000000},
-	{Name: "metal", Destroys: acts191},
-	{Name: "micro", Row: &row208},
-	{Name: "microk8s.kubectl", Destroys: acts653},
+	{Name: "metal", Destroys: acts193},
+	{Name: "micro", Row: &row214},
+	{Name: "microk8s.kubectl", Destroys: acts664},
 	{Name: "micropython", Language: &language106},
 	{Name: "migrate", Arity: 2, Destroys: acts50},
-	{Name: "mikro-orm", Destroys: acts716},
+	{Name: "mikro-orm", Destroys: acts731},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts28},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row26, Destroys: acts38},
-	{Name: "minikube ssh", Wrapper: &wrapper718},
+	{Name: "minikube ssh", Wrapper: &wrapper733},
 	{Name: "minitest", Row: &row109, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts31},
-	{Name: "mise exec", Wrapper: &wrapper720, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper735, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper720, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper735, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper720},
+	{Name: "mise x", Wrapper: &wrapper735},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row722, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts723},
+	{Name: "mix", Row: &row737, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts738},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7486,36 +7572,36 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row725, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row727, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row740, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row742, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts84},
-	{Name: "mkfifo", Row: &row725, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row740, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts84},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts84},
-	{Name: "mknod", Row: &row725, Is: 0x20},
+	{Name: "mknod", Row: &row740, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts84},
-	{Name: "mktemp", Row: &row729, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row680},
-	{Name: "mlr", Row: &row391, Risk: 5},
+	{Name: "mktemp", Row: &row744, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row695},
+	{Name: "mlr", Row: &row397, Risk: 5},
 	{Name: "mmctl", Destroys: acts14},
 	{Name: "mocha", Row: &row58, Is: 0x2000080008, Risk: 2},
 	{Name: "modd", Arity: 2, Is: 0x2000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row231, Is: 0x10100000, Risk: 5, Worse: worse240, Destroys: acts730},
-	{Name: "mongodump", Row: &row732},
-	{Name: "mongorestore", Destroys: acts733},
-	{Name: "mongosh", Row: &row231, Is: 0x10100000, Risk: 5, Worse: worse240, Destroys: acts730},
-	{Name: "monit", Destroys: acts388},
+	{Name: "mongo", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Destroys: acts745},
+	{Name: "mongodump", Row: &row747},
+	{Name: "mongorestore", Destroys: acts748},
+	{Name: "mongosh", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Destroys: acts745},
+	{Name: "monit", Destroys: acts394},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row673, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper735, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row688, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper750, Is: 0x400000, Risk: 4},
 	{Name: "mosquitto_pub", Row: &row39},
-	{Name: "most", Row: &row673, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row688, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -7525,41 +7611,41 @@ var commands = [...]Command{
 	{Name: "msmtp", Row: &row39, Is: 0x8000000000, Destroys: acts19},
 	{Name: "mtr", Inspector: "lookup", Risk: 4},
 	{Name: "multipass", Is: 0x2, Destroys: acts7},
-	{Name: "multipass exec", Wrapper: &wrapper614},
+	{Name: "multipass exec", Wrapper: &wrapper624},
 	{Name: "mutt", Row: &row39, Is: 0x8000000000, Destroys: acts19},
-	{Name: "mv", Row: &row736, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts737, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts569},
-	{Name: "mycli", Row: &row676, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row738, Is: 0x80208, Risk: 2, Worse: worse86},
-	{Name: "mysql", Row: &row740, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts733},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts702},
-	{Name: "mysqldump", Row: &row732, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts733},
+	{Name: "mv", Row: &row751, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts752, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row754, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts579},
+	{Name: "mycli", Row: &row691, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row755, Is: 0x80208, Risk: 2, Worse: worse86},
+	{Name: "mysql", Row: &row757, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts748},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts717},
+	{Name: "mysqldump", Row: &row747, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts748},
 	{Name: "mysqlsh", Row: &row99, Is: 0x4100000},
-	{Name: "nano", Row: &row208},
+	{Name: "nano", Row: &row214},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row742, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts654},
-	{Name: "nc", Row: &row744, Is: 0x8028000400000, Risk: 4},
+	{Name: "nasm", Row: &row759, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts665},
+	{Name: "nc", Row: &row761, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row744, Is: 0x8028000400000, Risk: 4},
+	{Name: "ncat", Row: &row761, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts19},
-	{Name: "neon", Destroys: acts745},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts745},
-	{Name: "net", Destroys: acts174},
-	{Name: "netcat", Row: &row744, Is: 0x8028000400000, Risk: 4},
-	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts746, Recursive: []string{"*"}},
+	{Name: "neon", Destroys: acts762},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts762},
+	{Name: "net", Destroys: acts176},
+	{Name: "netcat", Row: &row761, Is: 0x8028000400000, Risk: 4},
+	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts763, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options79},
-	{Name: "netlify dev:exec", Wrapper: &wrapper748},
-	{Name: "netplan", Destroys: acts346},
-	{Name: "netsh", Destroys: acts346},
+	{Name: "netlify dev:exec", Wrapper: &wrapper765},
+	{Name: "netplan", Destroys: acts352},
+	{Name: "netsh", Destroys: acts352},
 	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
-	{Name: "networksetup", Destroys: acts346},
+	{Name: "networksetup", Destroys: acts352},
 	{Name: "neverest", Destroys: acts19},
 	{Name: "newfs*", Destroys: acts84},
 	{Name: "newgrp", Is: 0x1},
@@ -7568,161 +7654,162 @@ var commands = [...]Command{
 	{Name: "newrelic-admin", Is: 0x4},
 	{Name: "next", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "next build", Risk: 2},
+	{Name: "next lint", Risk: 2},
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
-	{Name: "nft", Destroys: acts346},
-	{Name: "ng", Row: &row750, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "nft", Destroys: acts352},
+	{Name: "ng", Row: &row767, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row39, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper752, Is: 0x1000000000000000},
+	{Name: "nice", Wrapper: &wrapper769, Is: 0x1000000000000000},
 	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row134},
-	{Name: "ninja", Row: &row116, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse715},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts753},
+	{Name: "ninja", Row: &row116, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse730},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts770},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts753},
+	{Name: "nix-collect-garbage", Destroys: acts770},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts753},
-	{Name: "nl", Row: &row755, Risk: 1},
-	{Name: "nm", Row: &row757, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts770},
+	{Name: "nl", Row: &row772, Risk: 1},
+	{Name: "nm", Row: &row774, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row99, Risk: 4},
-	{Name: "nmcli", Destroys: acts346},
-	{Name: "nocorrect", Wrapper: &wrapper167},
-	{Name: "node", Language: &language759, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "nmcli", Destroys: acts352},
+	{Name: "nocorrect", Wrapper: &wrapper169},
+	{Name: "node", Language: &language776, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row83, Wrapper: &wrapper761},
+	{Name: "nodemon", Row: &row83, Wrapper: &wrapper778},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
-	{Name: "noglob", Wrapper: &wrapper167},
-	{Name: "nohup", Wrapper: &wrapper763, Is: 0x1002000000000000},
+	{Name: "noglob", Wrapper: &wrapper169},
+	{Name: "nohup", Wrapper: &wrapper780, Is: 0x1002000000000000},
 	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts103},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts14},
 	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts764},
-	{Name: "nox", Row: &row766, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse767},
-	{Name: "np", Destroys: acts768},
-	{Name: "npm", Row: &row770, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts125},
+	{Name: "now", Destroys: acts781},
+	{Name: "nox", Row: &row783, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse784},
+	{Name: "np", Destroys: acts785},
+	{Name: "npm", Row: &row787, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts125},
 	{Name: "npm access", Row: &row126, Risk: 6},
-	{Name: "npm add", Row: &row772, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "npm add", Row: &row789, Is: 0x300000, Risk: 4, Worse: worse127},
 	{Name: "npm adduser", Row: &row126},
-	{Name: "npm audit", Row: &row772, Is: 0x100000, Risk: 4, Worse: worse773},
-	{Name: "npm bin", Row: &row775, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row777, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row778},
-	{Name: "npm c edit", Row: &row778},
+	{Name: "npm audit", Row: &row789, Is: 0x100000, Risk: 4, Worse: worse790},
+	{Name: "npm bin", Row: &row792, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row794, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row795},
+	{Name: "npm c edit", Row: &row795},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row778},
+	{Name: "npm c set", Row: &row795},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row772, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row772},
+	{Name: "npm ci", Row: &row789, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row789},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row777, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row778},
-	{Name: "npm config edit", Row: &row778},
-	{Name: "npm config fix", Row: &row778},
+	{Name: "npm config", Row: &row794, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row795},
+	{Name: "npm config edit", Row: &row795},
+	{Name: "npm config fix", Row: &row795},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row778},
+	{Name: "npm config set", Row: &row795},
 	{Name: "npm create", Row: &row126, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse127},
-	{Name: "npm dedupe", Row: &row772, Risk: 4, Worse: worse127},
+	{Name: "npm dedupe", Row: &row789, Risk: 4, Worse: worse127},
 	{Name: "npm deprecate", Row: &row126, Risk: 6},
 	{Name: "npm dist-tag", Row: &row126, Risk: 6},
-	{Name: "npm doctor", Row: &row775, Risk: 4},
+	{Name: "npm doctor", Row: &row792, Risk: 4},
 	{Name: "npm edit", Row: &row126},
 	{Name: "npm exec", Wrapper: &wrapper132, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row775, Risk: 1},
+	{Name: "npm explain", Row: &row792, Risk: 1},
 	{Name: "npm explore", Row: &row126},
-	{Name: "npm fund", Row: &row775, Risk: 1, Worse: worse779},
-	{Name: "npm get", Row: &row775, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row775, Risk: 1},
+	{Name: "npm fund", Row: &row792, Risk: 1, Worse: worse796},
+	{Name: "npm get", Row: &row792, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row792, Risk: 1},
 	{Name: "npm hook", Row: &row126},
-	{Name: "npm i", Row: &row772, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "npm i", Row: &row789, Is: 0x300000, Risk: 4, Worse: worse127},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row775, Risk: 4},
+	{Name: "npm info", Row: &row792, Risk: 4},
 	{Name: "npm init", Row: &row126, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row772, Is: 0x300000, Risk: 4, Worse: worse127},
-	{Name: "npm install-test", Row: &row772, Is: 0x200000},
-	{Name: "npm it", Row: &row772, Is: 0x200000},
-	{Name: "npm la", Row: &row775, Risk: 1},
-	{Name: "npm link", Row: &row772, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row775, Risk: 1},
-	{Name: "npm ll", Row: &row775, Risk: 1},
+	{Name: "npm install", Row: &row789, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "npm install-test", Row: &row789, Is: 0x200000},
+	{Name: "npm it", Row: &row789, Is: 0x200000},
+	{Name: "npm la", Row: &row792, Risk: 1},
+	{Name: "npm link", Row: &row789, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row792, Risk: 1},
+	{Name: "npm ll", Row: &row792, Risk: 1},
 	{Name: "npm login", Row: &row126, Is: 0x100000},
 	{Name: "npm logout", Row: &row126},
-	{Name: "npm ls", Row: &row775, Risk: 1},
+	{Name: "npm ls", Row: &row792, Risk: 1},
 	{Name: "npm org", Row: &row126},
-	{Name: "npm outdated", Row: &row775, Risk: 4},
+	{Name: "npm outdated", Row: &row792, Risk: 4},
 	{Name: "npm owner", Row: &row126, Risk: 6},
-	{Name: "npm pack", Row: &row775, Risk: 3},
-	{Name: "npm ping", Row: &row775, Risk: 4},
-	{Name: "npm pkg", Row: &row777, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row780},
-	{Name: "npm pkg fix", Row: &row780},
+	{Name: "npm pack", Row: &row792, Risk: 3},
+	{Name: "npm ping", Row: &row792, Risk: 4},
+	{Name: "npm pkg", Row: &row794, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row797},
+	{Name: "npm pkg fix", Row: &row797},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row780},
-	{Name: "npm prefix", Row: &row775, Risk: 1},
+	{Name: "npm pkg set", Row: &row797},
+	{Name: "npm prefix", Row: &row792, Risk: 1},
 	{Name: "npm profile", Row: &row126},
-	{Name: "npm prune", Row: &row772, Risk: 3},
+	{Name: "npm prune", Row: &row789, Risk: 3},
 	{Name: "npm publish", Row: &row126, Risk: 6},
-	{Name: "npm query", Row: &row775, Risk: 1},
-	{Name: "npm r", Row: &row775, Risk: 3},
-	{Name: "npm rebuild", Row: &row772, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row775, Risk: 3},
-	{Name: "npm restart", Row: &row775},
-	{Name: "npm rm", Row: &row772, Risk: 3},
-	{Name: "npm root", Row: &row775, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row775},
-	{Name: "npm run", Row: &row775, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
+	{Name: "npm query", Row: &row792, Risk: 1},
+	{Name: "npm r", Row: &row792, Risk: 3},
+	{Name: "npm rebuild", Row: &row789, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row792, Risk: 3},
+	{Name: "npm restart", Row: &row792},
+	{Name: "npm rm", Row: &row789, Risk: 3},
+	{Name: "npm root", Row: &row792, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row792},
+	{Name: "npm run", Row: &row792, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row775, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
-	{Name: "npm search", Row: &row775, Risk: 4},
+	{Name: "npm run-script", Row: &row792, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
+	{Name: "npm search", Row: &row792, Risk: 4},
 	{Name: "npm set", Row: &row126, Is: 0x100000},
 	{Name: "npm set-script", Row: &row126},
-	{Name: "npm show", Row: &row775, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row775, Risk: 3},
+	{Name: "npm show", Row: &row792, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row792, Risk: 3},
 	{Name: "npm star", Row: &row126},
-	{Name: "npm start", Row: &row775},
-	{Name: "npm stop", Row: &row775},
-	{Name: "npm t", Row: &row775, Risk: 2},
+	{Name: "npm start", Row: &row792},
+	{Name: "npm stop", Row: &row792},
+	{Name: "npm t", Row: &row792, Risk: 2},
 	{Name: "npm team", Row: &row126},
-	{Name: "npm test", Row: &row775, Risk: 2},
+	{Name: "npm test", Row: &row792, Risk: 2},
 	{Name: "npm token", Row: &row126, Is: 0x100000},
-	{Name: "npm tst", Row: &row775, Risk: 2},
-	{Name: "npm un", Row: &row775, Risk: 3},
-	{Name: "npm uninstall", Row: &row772, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row775, Risk: 3},
+	{Name: "npm tst", Row: &row792, Risk: 2},
+	{Name: "npm un", Row: &row792, Risk: 3},
+	{Name: "npm uninstall", Row: &row789, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row792, Risk: 3},
 	{Name: "npm unpublish", Row: &row126, Risk: 6},
-	{Name: "npm up", Row: &row772, Is: 0x200000, Risk: 4, Worse: worse127},
-	{Name: "npm update", Row: &row772, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "npm up", Row: &row789, Is: 0x200000, Risk: 4, Worse: worse127},
+	{Name: "npm update", Row: &row789, Is: 0x300000, Risk: 4, Worse: worse127},
 	{Name: "npm upgrade", Risk: 4, Worse: worse127},
-	{Name: "npm urn", Row: &row775},
-	{Name: "npm v", Row: &row775, Risk: 4},
+	{Name: "npm urn", Row: &row792},
+	{Name: "npm v", Row: &row792, Risk: 4},
 	{Name: "npm version", Row: &row126, Risk: 3},
-	{Name: "npm view", Row: &row775, Risk: 4},
-	{Name: "npm whoami", Row: &row775, Risk: 4},
-	{Name: "npm why", Row: &row775, Risk: 1},
+	{Name: "npm view", Row: &row792, Risk: 4},
+	{Name: "npm whoami", Row: &row792, Risk: 4},
+	{Name: "npm why", Row: &row792, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper132, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -7730,44 +7817,44 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper132, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row140},
-	{Name: "nsenter", Wrapper: &wrapper782, Is: 0x1, Risk: 7},
+	{Name: "nsenter", Wrapper: &wrapper799, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts746},
+	{Name: "ntl", Destroys: acts763},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts150},
-	{Name: "numactl", Wrapper: &wrapper784},
-	{Name: "numfmt", Row: &row786, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper801},
+	{Name: "numfmt", Row: &row803, Risk: 1},
 	{Name: "nuxt", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row44, Is: 0x200},
-	{Name: "nvim", Row: &row208},
+	{Name: "nvim", Row: &row214},
 	{Name: "nvm", Is: 0x100000},
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts84},
 	{Name: "nvram", Destroys: acts104},
 	{Name: "nwipe", Destroys: acts84},
-	{Name: "nx", Row: &row788, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse789},
-	{Name: "nx build", Risk: 2, Worse: worse790},
-	{Name: "nx e2e", Risk: 2, Worse: worse790},
-	{Name: "nx exec", Wrapper: &wrapper581, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse790},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse789},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse789},
-	{Name: "nx test", Risk: 2, Worse: worse790},
-	{Name: "nx typecheck", Risk: 2, Worse: worse790},
+	{Name: "nx", Row: &row805, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse806},
+	{Name: "nx build", Risk: 2, Worse: worse807},
+	{Name: "nx e2e", Risk: 2, Worse: worse807},
+	{Name: "nx exec", Wrapper: &wrapper591, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse807},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse806},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse806},
+	{Name: "nx test", Risk: 2, Worse: worse807},
+	{Name: "nx typecheck", Risk: 2, Worse: worse807},
 	{Name: "nyc", Row: &row147, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper581},
+	{Name: "oao all", Wrapper: &wrapper591},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row792, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row809, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options79},
 	{Name: "ocaml", Language: &language6},
 	{Name: "ocamlc", Risk: 2},
 	{Name: "ocamlfind", Is: 0x1000},
-	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts191, Recursive: []string{"*"}},
+	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts193, Recursive: []string{"*"}},
 	{Name: "oci os"},
 	{Name: "oci os object"},
 	{Name: "oci os object bulk-upload", Transfer: &options79},
@@ -7775,12 +7862,12 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options79},
 	{Name: "octave", Language: &language6},
 	{Name: "octosql", Row: &row99},
-	{Name: "od", Row: &row794, Risk: 1},
+	{Name: "od", Row: &row811, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
 	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "op run", Wrapper: &wrapper334},
+	{Name: "op run", Wrapper: &wrapper340},
 	{Name: "opam", Row: &row134, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts150},
 	{Name: "open", Row: &row54},
 	{Name: "open-interpreter", Is: 0x100000000},
@@ -7790,23 +7877,23 @@ var commands = [...]Command{
 	{Name: "opencode-ai", Is: 0x100000000},
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
-	{Name: "opensearch", Destroys: acts253},
-	{Name: "openssl", Row: &row796, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "opensearch", Destroys: acts259},
+	{Name: "openssl", Row: &row813, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse797},
+	{Name: "openssl req", Risk: 1, Worse: worse814},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
-	{Name: "openstack", Row: &row26, Destroys: acts191},
+	{Name: "openstack", Row: &row26, Destroys: acts193},
 	{Name: "opentelemetry-instrument", Wrapper: &wrapper114},
 	{Name: "openvpn", Row: &row39},
 	{Name: "openvt", Is: 0x4},
 	{Name: "opkg", Is: 0x100000, Destroys: acts31},
 	{Name: "opt", Is: 0x200},
 	{Name: "optirun", Wrapper: &wrapper10},
-	{Name: "oras", Destroys: acts241},
+	{Name: "oras", Destroys: acts247},
 	{Name: "orb", Is: 0x4},
 	{Name: "osascript", Row: &row54, Language: &language6, Arity: 2, Risk: 5},
 	{Name: "osls", Destroys: acts37},
@@ -7817,41 +7904,41 @@ var commands = [...]Command{
 	{Name: "otel-cli", Is: 0x4},
 	{Name: "overcommit", Is: 0x2000000000},
 	{Name: "overmind", Is: 0x2000000000},
-	{Name: "ovh", Destroys: acts191},
+	{Name: "ovh", Destroys: acts193},
 	{Name: "ovsx", Destroys: acts150},
 	{Name: "oxlint", Row: &row101, Is: 0x80008, Risk: 2, Worse: worse102},
 	{Name: "p4", Destroys: acts143},
-	{Name: "packer", Row: &row26, Arity: 2, Destroys: acts103},
-	{Name: "packet", Destroys: acts191},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts798},
+	{Name: "packer", Row: &row26, Arity: 2, Is: 0x10, Destroys: acts103},
+	{Name: "packet", Destroys: acts193},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts815},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts798},
+	{Name: "pamac", Is: 0x100000, Destroys: acts815},
 	{Name: "pandoc", Row: &row140},
 	{Name: "pants", Row: &row116, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row800, Is: 0x2000000008, Risk: 2},
+	{Name: "paratest", Row: &row817, Is: 0x2000000008, Risk: 2},
 	{Name: "parcel", Row: &row83, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts84},
 	{Name: "partprobe", Destroys: acts84},
-	{Name: "paru", Is: 0x100000, Destroys: acts798},
+	{Name: "paru", Is: 0x100000, Destroys: acts815},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
-	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts174},
-	{Name: "paste", Row: &row802, Risk: 1},
-	{Name: "patch", Row: &row804, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts176},
+	{Name: "paste", Row: &row819, Risk: 1},
+	{Name: "patch", Row: &row821, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive805},
-	{Name: "payload", Destroys: acts290},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive822},
+	{Name: "payload", Destroys: acts296},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pct", Destroys: acts7},
 	{Name: "pdb", Row: &row99},
 	{Name: "pdb2", Is: 0x4000000},
 	{Name: "pdftotext", Row: &row140},
-	{Name: "pdm", Row: &row222, Arity: 2, Is: 0x2040000010, Destroys: acts374},
+	{Name: "pdm", Row: &row228, Arity: 2, Is: 0x2040000010, Destroys: acts380},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
 	{Name: "pdm run", Wrapper: &wrapper46, Arity: 3},
@@ -7863,27 +7950,27 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row99},
-	{Name: "perf record", Wrapper: &wrapper807},
-	{Name: "perf stat", Wrapper: &wrapper807},
-	{Name: "perf trace", Wrapper: &wrapper807},
-	{Name: "perl", Language: &language809, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper824},
+	{Name: "perf stat", Wrapper: &wrapper824},
+	{Name: "perf trace", Wrapper: &wrapper824},
+	{Name: "perl", Language: &language826, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row41, Is: 0x2000000000, Risk: 2},
-	{Name: "pfctl", Destroys: acts346},
-	{Name: "pg_dropcluster", Destroys: acts343},
-	{Name: "pg_dump", Row: &row732, Risk: 4},
-	{Name: "pg_dumpall", Row: &row732, Risk: 4},
+	{Name: "pfctl", Destroys: acts352},
+	{Name: "pg_dropcluster", Destroys: acts349},
+	{Name: "pg_dump", Row: &row747, Risk: 4},
+	{Name: "pg_dumpall", Row: &row747, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts733},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts733},
-	{Name: "pg_upgrade", Destroys: acts733},
+	{Name: "pg_resetwal", Destroys: acts748},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts748},
+	{Name: "pg_upgrade", Destroys: acts748},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row676, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts733},
-	{Name: "pgrep", Row: &row689, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row691, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts748},
+	{Name: "pgrep", Row: &row704, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts50},
 	{Name: "phinx", Destroys: acts153},
-	{Name: "php", Language: &language811, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row813, Risk: 1, Worse: worse814},
+	{Name: "php", Language: &language828, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row830, Risk: 1, Worse: worse831},
 	{Name: "php artisan", Arity: 3, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -7891,42 +7978,43 @@ var commands = [...]Command{
 	{Name: "php artisan route:list", Risk: 2},
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language598},
-	{Name: "php-cs-fixer", Row: &row816, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row816, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row800, Is: 0x2000000008, Risk: 2},
-	{Name: "phpdbg", Language: &language598},
-	{Name: "phpstan", Row: &row800, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cgi", Language: &language608},
+	{Name: "php-cs-fixer", Row: &row833, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row833, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row817, Is: 0x2000000008, Risk: 2},
+	{Name: "phpdbg", Language: &language608},
+	{Name: "phpstan", Row: &row817, Is: 0x2000000008, Risk: 2},
 	{Name: "phpunit", Row: &row41, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
-	{Name: "pico", Row: &row208},
+	{Name: "pico", Row: &row214},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language6},
+	{Name: "pidof", Row: &row835, Is: 0x80, Risk: 1},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row573},
+	{Name: "pigz", Row: &row583},
 	{Name: "pike", Language: &language6},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row816, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row818, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
+	{Name: "pint", Row: &row833, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row837, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row820, Risk: 1},
+	{Name: "pip check", Row: &row839, Risk: 1},
 	{Name: "pip config", Row: &row126, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row126, Risk: 5},
-	{Name: "pip download", Row: &row822, Is: 0x300000, Risk: 4, Worse: worse823},
-	{Name: "pip freeze", Row: &row820, Risk: 1},
-	{Name: "pip help", Row: &row820, Risk: 1},
-	{Name: "pip index", Row: &row820, Risk: 4},
-	{Name: "pip install", Row: &row822, Is: 0x2000300000, Risk: 4, Worse: worse823},
-	{Name: "pip list", Row: &row820, Risk: 1},
+	{Name: "pip download", Row: &row841, Is: 0x300000, Risk: 4, Worse: worse842},
+	{Name: "pip freeze", Row: &row839, Risk: 1},
+	{Name: "pip help", Row: &row839, Risk: 1},
+	{Name: "pip index", Row: &row839, Risk: 4},
+	{Name: "pip install", Row: &row841, Is: 0x2000300000, Risk: 4, Worse: worse842},
+	{Name: "pip list", Row: &row839, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row820, Risk: 1},
-	{Name: "pip uninstall", Row: &row822, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row822, Is: 0x2000200000, Risk: 4, Worse: worse823},
-	{Name: "pipenv", Row: &row825, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pip show", Row: &row839, Risk: 1},
+	{Name: "pip uninstall", Row: &row841, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row841, Is: 0x2000200000, Risk: 4, Worse: worse842},
+	{Name: "pipenv", Row: &row844, Arity: 2, Is: 0x2080000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse127},
 	{Name: "pipenv graph", Risk: 4, Worse: worse127},
 	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse127},
@@ -7949,74 +8037,74 @@ var commands = [...]Command{
 	{Name: "pipx run", Wrapper: &wrapper132},
 	{Name: "pipx runpip", Is: 0x100000},
 	{Name: "pipx upgrade", Is: 0x100000},
-	{Name: "pixi", Row: &row222, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
+	{Name: "pixi", Row: &row228, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper827, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper846, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper829, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper848, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts31},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
-	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts372},
+	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts378},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row831, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row850, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row680},
-	{Name: "plutil", Row: &row833, Destroys: acts104},
-	{Name: "pm-suspend", Destroys: acts574},
-	{Name: "pm2", Row: &row83, Arity: 2, Is: 0x100000000000, Destroys: acts388},
+	{Name: "plocate", Row: &row695},
+	{Name: "plutil", Row: &row852, Destroys: acts104},
+	{Name: "pm-suspend", Destroys: acts584},
+	{Name: "pm2", Row: &row83, Arity: 2, Is: 0x100000000000, Destroys: acts394},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts104},
-	{Name: "pnpm", Row: &row835, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts125},
+	{Name: "pnpm", Row: &row854, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts125},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper837},
+	{Name: "pnpm -r exec", Wrapper: &wrapper856},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row777, Risk: 1},
-	{Name: "pnpm c list", Row: &row777, Risk: 1},
-	{Name: "pnpm c ls", Row: &row777, Risk: 1},
-	{Name: "pnpm c set", Row: &row778},
+	{Name: "pnpm c get", Row: &row794, Risk: 1},
+	{Name: "pnpm c list", Row: &row794, Risk: 1},
+	{Name: "pnpm c ls", Row: &row794, Risk: 1},
+	{Name: "pnpm c set", Row: &row795},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm config", Row: &row126, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row778},
-	{Name: "pnpm config get", Row: &row777, Risk: 1},
-	{Name: "pnpm config list", Row: &row777, Risk: 1},
-	{Name: "pnpm config ls", Row: &row777, Risk: 1},
-	{Name: "pnpm config set", Row: &row778},
+	{Name: "pnpm config delete", Row: &row795},
+	{Name: "pnpm config get", Row: &row794, Risk: 1},
+	{Name: "pnpm config list", Row: &row794, Risk: 1},
+	{Name: "pnpm config ls", Row: &row794, Risk: 1},
+	{Name: "pnpm config set", Row: &row795},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row126, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper132, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row126},
-	{Name: "pnpm exec", Wrapper: &wrapper837, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row839, Risk: 4, Worse: worse127},
+	{Name: "pnpm exec", Wrapper: &wrapper856, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row858, Risk: 4, Worse: worse127},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row775, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row839, Is: 0x300000, Risk: 4, Worse: worse127},
-	{Name: "pnpm install", Row: &row839, Is: 0x300000, Risk: 4, Worse: worse127},
-	{Name: "pnpm la", Row: &row839, Risk: 1},
+	{Name: "pnpm get", Row: &row792, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row858, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "pnpm install", Row: &row858, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "pnpm la", Row: &row858, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row839, Risk: 1},
-	{Name: "pnpm ll", Row: &row839, Risk: 1},
+	{Name: "pnpm list", Row: &row858, Risk: 1},
+	{Name: "pnpm ll", Row: &row858, Risk: 1},
 	{Name: "pnpm login", Row: &row126},
-	{Name: "pnpm ls", Row: &row839, Risk: 1},
-	{Name: "pnpm outdated", Row: &row839, Risk: 1},
+	{Name: "pnpm ls", Row: &row858, Risk: 1},
+	{Name: "pnpm outdated", Row: &row858, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row780},
+	{Name: "pnpm pkg set", Row: &row797},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row126, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row839, Risk: 1},
-	{Name: "pnpm run", Row: &row839, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
+	{Name: "pnpm root", Row: &row858, Risk: 1},
+	{Name: "pnpm run", Row: &row858, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
 	{Name: "pnpm setup", Row: &row126},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row126, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row839, Risk: 2},
-	{Name: "pnpm test", Row: &row839, Risk: 2},
+	{Name: "pnpm t", Row: &row858, Risk: 2},
+	{Name: "pnpm test", Row: &row858, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -8025,19 +8113,19 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row839, Risk: 1},
+	{Name: "pnpm why", Row: &row858, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper132, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row134, Is: 0x40000000, Destroys: acts150},
-	{Name: "poetry", Row: &row222, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts374},
-	{Name: "poetry about", Row: &row841, Risk: 1},
+	{Name: "poetry", Row: &row228, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts380},
+	{Name: "poetry about", Row: &row860, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row841, Risk: 1},
+	{Name: "poetry check", Row: &row860, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row841, Risk: 1},
-	{Name: "poetry env list", Row: &row841, Risk: 1},
-	{Name: "poetry env remove", Row: &row223},
-	{Name: "poetry env use", Row: &row223},
+	{Name: "poetry env info", Row: &row860, Risk: 1},
+	{Name: "poetry env list", Row: &row860, Risk: 1},
+	{Name: "poetry env remove", Row: &row229},
+	{Name: "poetry env use", Row: &row229},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
 	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
@@ -8055,18 +8143,18 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row841, Risk: 1},
+	{Name: "poetry show", Row: &row860, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row841, Risk: 1, Worse: worse842},
+	{Name: "poetry version", Row: &row860, Risk: 1, Worse: worse861},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
-	{Name: "postcss", Row: &row844, Is: 0x80000},
+	{Name: "postcss", Row: &row863, Is: 0x80000},
 	{Name: "posting", Destroys: acts113},
-	{Name: "poweroff", Risk: 6, Destroys: acts574},
+	{Name: "poweroff", Risk: 6, Destroys: acts584},
 	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row846},
-	{Name: "pre-commit", Row: &row848, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row865},
+	{Name: "pre-commit", Row: &row867, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
@@ -8074,53 +8162,55 @@ var commands = [...]Command{
 	{Name: "prek", Is: 0x2000000000},
 	{Name: "presto", Row: &row99, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row850, Is: 0x2000080018, Risk: 2, Worse: worse102},
+	{Name: "prettier", Row: &row869, Is: 0x2000080018, Risk: 2, Worse: worse102},
 	{Name: "prime-run", Wrapper: &wrapper10},
 	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse851, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse870, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Arity: 2, Is: 0x4080000, Destroys: acts852},
+	{Name: "prisma", Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts871},
 	{Name: "prisma db", Is: 0x800},
-	{Name: "prisma1", Destroys: acts852},
+	{Name: "prisma validate", Row: &row873, Risk: 2},
+	{Name: "prisma1", Destroys: acts871},
 	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper854},
+	{Name: "prlimit", Wrapper: &wrapper875},
 	{Name: "profiles", Destroys: acts104},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row856, Is: 0x200, Risk: 2},
+	{Name: "protoc", Row: &row877, Is: 0x200, Risk: 2},
+	{Name: "prove", Is: 0x2000000010},
 	{Name: "proxychains", Wrapper: &wrapper10},
 	{Name: "proxychains4", Wrapper: &wrapper10},
-	{Name: "pry", Language: &language627, Is: 0x100000},
+	{Name: "pry", Language: &language637, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row800, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row817, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language6},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts745},
-	{Name: "psql", Row: &row858, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts762},
+	{Name: "psql", Row: &row879, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row689, Risk: 1},
+	{Name: "pstree", Row: &row704, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language106, Is: 0x100000},
-	{Name: "ptx", Row: &row860},
+	{Name: "ptx", Row: &row881},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper10},
-	{Name: "pulsar-admin", Destroys: acts654},
-	{Name: "pulumi", Row: &row862, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts863},
-	{Name: "pulumi preview", Row: &row865, Risk: 4},
+	{Name: "pulsar-admin", Destroys: acts665},
+	{Name: "pulumi", Row: &row883, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts884},
+	{Name: "pulumi preview", Row: &row886, Risk: 4},
 	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
 	{Name: "pvremove", Is: 0x4000000000, Destroys: acts84},
-	{Name: "pwconv", Destroys: acts174},
+	{Name: "pwconv", Destroys: acts176},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "pwsh", Row: &row54, Language: &language6, Is: 0x100000, Risk: 5},
 	{Name: "py", Like: "python"},
 	{Name: "py-spy", Is: 0x4},
-	{Name: "py_compile", Row: &row217, Inspector: "compiled", Risk: 2},
+	{Name: "py_compile", Row: &row223, Inspector: "compiled", Risk: 2},
 	{Name: "pycodestyle", Row: &row56},
 	{Name: "pydocstyle", Row: &row56},
 	{Name: "pyenv", Arity: 2},
@@ -8129,12 +8219,12 @@ var commands = [...]Command{
 	{Name: "pyenv install", Is: 0x100000},
 	{Name: "pyflakes", Row: &row56},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row867, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pylint", Row: &row888, Is: 0x80008, Risk: 2, Worse: worse86},
 	{Name: "pypy", Language: &language106, Handler: "module"},
 	{Name: "pypy3", Language: &language106, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row867, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pyright", Row: &row888, Is: 0x80008, Risk: 2, Worse: worse86},
 	{Name: "pyspark", Row: &row99},
-	{Name: "pytest", Row: &row869, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row890, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language106, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
@@ -8149,13 +8239,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse870},
-	{Name: "python -m pip download", Risk: 4, Worse: worse871},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse870},
-	{Name: "python -m pip install", Risk: 4, Worse: worse871},
-	{Name: "python -m pip list", Risk: 1, Worse: worse870},
-	{Name: "python -m pip show", Risk: 1, Worse: worse870},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse871},
+	{Name: "python -m pip check", Risk: 1, Worse: worse891},
+	{Name: "python -m pip download", Risk: 4, Worse: worse892},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse891},
+	{Name: "python -m pip install", Risk: 4, Worse: worse892},
+	{Name: "python -m pip list", Risk: 1, Worse: worse891},
+	{Name: "python -m pip show", Risk: 1, Worse: worse891},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse892},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8206,17 +8296,17 @@ var commands = [...]Command{
 	{Name: "qodo", Is: 0x100000000},
 	{Name: "qodo-gen", Is: 0x100000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts373},
+	{Name: "quart", Destroys: acts379},
 	{Name: "questdb", Row: &row99, Is: 0x4000000},
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
 	{Name: "r2", Row: &row99},
-	{Name: "rabbitmqadmin", Destroys: acts654},
-	{Name: "rabbitmqctl", Destroys: acts654},
+	{Name: "rabbitmqadmin", Destroys: acts665},
+	{Name: "rabbitmqctl", Destroys: acts665},
 	{Name: "racket", Language: &language6, Risk: 5},
 	{Name: "raco", Row: &row134, Is: 0x100000},
 	{Name: "radare2", Row: &row99},
-	{Name: "rails", Arity: 2, Is: 0x2000080000, Parent: true, Destroys: acts872},
+	{Name: "rails", Arity: 2, Is: 0x2000080000, Parent: true, Destroys: acts893},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8231,9 +8321,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts873},
-	{Name: "railway run", Wrapper: &wrapper875},
-	{Name: "rake", Row: &row116, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts872},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts894},
+	{Name: "railway run", Wrapper: &wrapper896},
+	{Name: "rake", Row: &row116, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts893},
 	{Name: "raku", Language: &language6},
 	{Name: "rambler", Destroys: acts50},
 	{Name: "rancher", Destroys: acts38},
@@ -8245,37 +8335,37 @@ var commands = [...]Command{
 	{Name: "rbenv exec", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x100000000000, Destroys: acts388},
-	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts876, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options877},
+	{Name: "rc-service", Is: 0x100000000000, Destroys: acts394},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts897, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options898},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options877},
-	{Name: "rclone copyto", Transfer: &options877},
+	{Name: "rclone copy", Transfer: &options898},
+	{Name: "rclone copyto", Transfer: &options898},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options877, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options877, Risk: 6},
+	{Name: "rclone move", Transfer: &options898, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options898, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options877, Risk: 6},
+	{Name: "rclone sync", Transfer: &options898, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row640, Is: 0x80000},
+	{Name: "react-scripts", Row: &row651, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row879, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row900, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x800000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
-	{Name: "realm", Destroys: acts174},
+	{Name: "realm", Destroys: acts176},
 	{Name: "realpath", Is: 0x800000000000000, Risk: 1},
 	{Name: "rebar3", Row: &row134, Arity: 2, Is: 0x2000000000, Destroys: acts150},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts574},
-	{Name: "red", Row: &row208},
-	{Name: "redis-cli", Row: &row231, Is: 0x10100000, Risk: 5, Worse: worse240, Parent: true, Destroys: acts880},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts584},
+	{Name: "red", Row: &row214},
+	{Name: "redis-cli", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Parent: true, Destroys: acts901},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8318,20 +8408,20 @@ var commands = [...]Command{
 	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row109},
 	{Name: "refinery", Destroys: acts50},
-	{Name: "reflex", Wrapper: &wrapper882},
-	{Name: "reg", Destroys: acts883},
-	{Name: "regctl", Destroys: acts241},
+	{Name: "reflex", Wrapper: &wrapper903},
+	{Name: "reg", Destroys: acts904},
+	{Name: "regctl", Destroys: acts247},
 	{Name: "regedit", Destroys: acts104},
 	{Name: "regina", Language: &language6},
 	{Name: "regsvr32", Row: &row54},
-	{Name: "release-it", Destroys: acts768},
+	{Name: "release-it", Destroys: acts785},
 	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts884},
+	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts905},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts143},
-	{Name: "repo forall", Wrapper: &wrapper581},
+	{Name: "repo forall", Wrapper: &wrapper591},
 	{Name: "resize2fs", Destroys: acts84},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts52},
@@ -8339,64 +8429,64 @@ var commands = [...]Command{
 	{Name: "retry", Is: 0x4},
 	{Name: "return", Is: 0x800000000000, Risk: 1},
 	{Name: "rev", Row: &row138, Risk: 1},
-	{Name: "revive", Row: &row355},
+	{Name: "revive", Row: &row361},
 	{Name: "rexec", Row: &row39},
 	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row886, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row907, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
-	{Name: "rimraf", Row: &row275, Is: 0x80000, Destroys: acts273, Wipes: "removed"},
-	{Name: "rip", Destroys: acts273},
+	{Name: "rimraf", Row: &row281, Is: 0x80000, Destroys: acts279, Wipes: "removed"},
+	{Name: "rip", Destroys: acts279},
 	{Name: "rke", Destroys: acts38},
 	{Name: "rlogin", Row: &row39},
 	{Name: "rlwrap", Wrapper: &wrapper10},
-	{Name: "rm", Row: &row275, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts273, Wipes: "asked"},
-	{Name: "rmdir", Row: &row275, Is: 0x100020, Risk: 3, Destroys: acts273, Wipes: "removed"},
-	{Name: "rollup", Row: &row888, Is: 0x2000080018, Risk: 2},
+	{Name: "rm", Row: &row281, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts279, Wipes: "asked"},
+	{Name: "rmdir", Row: &row281, Is: 0x100020, Risk: 3, Destroys: acts279, Wipes: "removed"},
+	{Name: "rollup", Row: &row909, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
-	{Name: "route", Risk: 1, Worse: worse127, Destroys: acts346},
+	{Name: "route", Risk: 1, Worse: worse127, Destroys: acts352},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts654},
-	{Name: "rpm", Row: &row890, Risk: 5, Parent: true, Destroys: acts341},
-	{Name: "rpm --query", Risk: 1, Worse: worse891},
-	{Name: "rpm --version", Risk: 1, Worse: worse891},
-	{Name: "rpm -V", Risk: 1, Worse: worse891},
-	{Name: "rpm -Va", Risk: 1, Worse: worse891},
-	{Name: "rpm -q", Risk: 1, Worse: worse891},
-	{Name: "rpm -qR", Risk: 1, Worse: worse891},
-	{Name: "rpm -qa", Risk: 1, Worse: worse891},
-	{Name: "rpm -qai", Risk: 1, Worse: worse891},
-	{Name: "rpm -qal", Risk: 1, Worse: worse891},
-	{Name: "rpm -qc", Risk: 1, Worse: worse891},
-	{Name: "rpm -qd", Risk: 1, Worse: worse891},
-	{Name: "rpm -qf", Risk: 1, Worse: worse891},
-	{Name: "rpm -qi", Risk: 1, Worse: worse891},
-	{Name: "rpm -ql", Risk: 1, Worse: worse891},
+	{Name: "rpk", Destroys: acts665},
+	{Name: "rpm", Row: &row911, Risk: 5, Parent: true, Destroys: acts347},
+	{Name: "rpm --query", Risk: 1, Worse: worse912},
+	{Name: "rpm --version", Risk: 1, Worse: worse912},
+	{Name: "rpm -V", Risk: 1, Worse: worse912},
+	{Name: "rpm -Va", Risk: 1, Worse: worse912},
+	{Name: "rpm -q", Risk: 1, Worse: worse912},
+	{Name: "rpm -qR", Risk: 1, Worse: worse912},
+	{Name: "rpm -qa", Risk: 1, Worse: worse912},
+	{Name: "rpm -qai", Risk: 1, Worse: worse912},
+	{Name: "rpm -qal", Risk: 1, Worse: worse912},
+	{Name: "rpm -qc", Risk: 1, Worse: worse912},
+	{Name: "rpm -qd", Risk: 1, Worse: worse912},
+	{Name: "rpm -qf", Risk: 1, Worse: worse912},
+	{Name: "rpm -qi", Risk: 1, Worse: worse912},
+	{Name: "rpm -ql", Risk: 1, Worse: worse912},
 	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row890},
+	{Name: "rpmquery", Row: &row911},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row99, Wrapper: &wrapper807},
+	{Name: "rr", Row: &row99, Wrapper: &wrapper824},
 	{Name: "rsh", Row: &row39},
 	{Name: "rsnapshot", Destroys: acts52},
-	{Name: "rspec", Row: &row893, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row895, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse896, Destroys: acts897, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row914, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row916, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse917, Destroys: acts918, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper720},
+	{Name: "rtx exec", Wrapper: &wrapper735},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row898, Is: 0x80008, Risk: 2, Worse: worse102},
-	{Name: "ruby", Language: &language900, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row902, Risk: 1, Worse: worse903},
-	{Name: "ruff", Row: &row905, Is: 0x80200, Risk: 2, Worse: worse102, Parent: true},
-	{Name: "ruff analyze", Row: &row907},
-	{Name: "ruff check", Row: &row907},
+	{Name: "rubocop", Row: &row919, Is: 0x80008, Risk: 2, Worse: worse102},
+	{Name: "ruby", Language: &language921, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row923, Risk: 1, Worse: worse924},
+	{Name: "ruff", Row: &row926, Is: 0x80200, Risk: 2, Worse: worse102, Parent: true},
+	{Name: "ruff analyze", Row: &row928},
+	{Name: "ruff check", Row: &row928},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row907, Risk: 3},
+	{Name: "ruff format", Row: &row928, Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
-	{Name: "run0", Wrapper: &wrapper909, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper930, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row54},
 	{Name: "runghc", Language: &language6, Is: 0x100200},
@@ -8405,130 +8495,131 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper581},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper591},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row911, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row932, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row913, Is: 0x8, Risk: 3},
-	{Name: "rustup", Row: &row379, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
+	{Name: "rustfmt", Row: &row934, Is: 0x8, Risk: 3},
+	{Name: "rustup", Row: &row385, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row915, Risk: 1},
+	{Name: "rustup show", Row: &row936, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row915, Risk: 1},
-	{Name: "rview", Row: &row208},
-	{Name: "rvim", Row: &row208},
+	{Name: "rustup which", Row: &row936, Risk: 1},
+	{Name: "rview", Row: &row214},
+	{Name: "rvim", Row: &row214},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row222, Arity: 2, Destroys: acts374},
+	{Name: "rye", Row: &row228, Arity: 2, Destroys: acts380},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
 	{Name: "rye run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts19},
-	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts706, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts721, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options78},
 	{Name: "s3cmd put", Transfer: &options78},
 	{Name: "s3cmd sync", Transfer: &options78},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts706, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts721, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options78},
 	{Name: "s5cmd mv", Transfer: &options78},
 	{Name: "s5cmd sync", Transfer: &options78},
-	{Name: "s6-setuidgid", Wrapper: &wrapper353},
-	{Name: "s6-svc", Destroys: acts388},
+	{Name: "s6-setuidgid", Wrapper: &wrapper359},
+	{Name: "s6-svc", Destroys: acts394},
 	{Name: "sage", Language: &language106},
 	{Name: "salt", Row: &row26, Destroys: acts28},
 	{Name: "salt-call", Row: &row26, Destroys: acts28},
 	{Name: "salt-ssh", Arity: 2, Destroys: acts28},
 	{Name: "sam", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "samba-tool", Destroys: acts174},
+	{Name: "samba-tool", Destroys: acts176},
 	{Name: "samply", Is: 0x4},
 	{Name: "samu", Row: &row116, Is: 0x2000000018},
 	{Name: "sandbox-exec", Is: 0x4},
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row917, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts569},
+	{Name: "sbt", Row: &row938, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts579},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts388},
-	{Name: "scala", Row: &row632, Language: &language6, Is: 0x1200},
+	{Name: "sc", Destroys: acts394},
+	{Name: "scala", Row: &row643, Language: &language6, Is: 0x1200},
 	{Name: "scala-cli", Language: &language6, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
+	{Name: "scalafmt", Is: 0x2000000010},
 	{Name: "scalene", Language: &language1},
-	{Name: "scaleway", Destroys: acts191},
+	{Name: "scaleway", Destroys: acts193},
 	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row919, Risk: 1},
+	{Name: "scc", Row: &row940, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row116, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row921, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row942, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts84},
 	{Name: "scutil", Destroys: acts104},
-	{Name: "scw", Row: &row26, Destroys: acts191},
-	{Name: "sdiff", Row: &row923, Risk: 1},
+	{Name: "scw", Row: &row26, Destroys: acts193},
+	{Name: "sdiff", Row: &row944, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts50},
 	{Name: "sea-orm-cli", Destroys: acts50},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "sed", Row: &row925, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse926},
+	{Name: "sed", Row: &row946, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse947},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts768},
-	{Name: "semgrep", Row: &row928, Risk: 2, Worse: worse86},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts785},
+	{Name: "semgrep", Row: &row949, Risk: 2, Worse: worse86},
 	{Name: "sendemail", Destroys: acts19},
 	{Name: "sendmail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts929},
-	{Name: "sequelize-cli", Destroys: acts929},
+	{Name: "sequelize", Arity: 2, Destroys: acts950},
+	{Name: "sequelize-cli", Destroys: acts950},
 	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts388},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse851, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper931},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts394},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse870, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper952},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row933, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row935},
+	{Name: "setfacl", Row: &row954, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row956},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper562, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper937},
-	{Name: "setuidgid", Wrapper: &wrapper353},
+	{Name: "setpriv", Wrapper: &wrapper572, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper958},
+	{Name: "setuidgid", Wrapper: &wrapper359},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts84},
-	{Name: "sftp", Row: &row921, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper939, Is: 0x1},
+	{Name: "sftp", Row: &row942, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper960, Is: 0x1},
 	{Name: "sg_format", Destroys: acts84},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts84},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row710, Risk: 1},
-	{Name: "sha224sum", Row: &row710, Risk: 1},
-	{Name: "sha256sum", Row: &row710, Risk: 1},
-	{Name: "sha384sum", Row: &row710, Risk: 1},
-	{Name: "sha512sum", Row: &row710, Risk: 1},
-	{Name: "shasum", Row: &row941, Risk: 1},
+	{Name: "sha1sum", Row: &row725, Risk: 1},
+	{Name: "sha224sum", Row: &row725, Risk: 1},
+	{Name: "sha256sum", Row: &row725, Risk: 1},
+	{Name: "sha384sum", Row: &row725, Risk: 1},
+	{Name: "sha512sum", Row: &row725, Risk: 1},
+	{Name: "shasum", Row: &row962, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
-	{Name: "shellcheck", Row: &row209, Risk: 2, Worse: worse86},
-	{Name: "shfmt", Row: &row943, Risk: 2, Worse: worse86},
+	{Name: "shellcheck", Row: &row215, Risk: 2, Worse: worse86},
+	{Name: "shfmt", Row: &row964, Risk: 2, Worse: worse86},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row945, Is: 0x4000100020, Risk: 6, Destroys: acts273, Wipes: "files"},
-	{Name: "shuf", Row: &row947, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts574},
+	{Name: "shred", Row: &row966, Is: 0x4000100020, Risk: 6, Destroys: acts279, Wipes: "files"},
+	{Name: "shuf", Row: &row968, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts584},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts14},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row757, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row774, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row393},
+	{Name: "sk", Row: &row399},
 	{Name: "skaffold", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts372},
-	{Name: "skopeo", Destroys: acts241},
+	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts378},
+	{Name: "skopeo", Destroys: acts247},
 	{Name: "sl", Destroys: acts143},
 	{Name: "slack", Destroys: acts14},
 	{Name: "slack-cli", Is: 0x8000000000, Destroys: acts14},
@@ -8550,9 +8641,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper949},
-	{Name: "sops exec-file", Wrapper: &wrapper951},
-	{Name: "sort", Row: &row953, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper970},
+	{Name: "sops exec-file", Wrapper: &wrapper972},
+	{Name: "sort", Row: &row974, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -8560,10 +8651,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row99},
 	{Name: "spark-sql", Row: &row99, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts104},
-	{Name: "sphinx-build", Row: &row955, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row976, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
-	{Name: "split", Row: &row246, Risk: 3},
-	{Name: "sponge", Row: &row957, Is: 0x20},
+	{Name: "split", Row: &row252, Risk: 3},
+	{Name: "sponge", Row: &row978, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -8575,26 +8666,26 @@ var commands = [...]Command{
 	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row99, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row959, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row980, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row99, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row99},
-	{Name: "sqlite3", Row: &row345, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "sqlite3", Row: &row351, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "sqlplus", Row: &row99, Is: 0x4100000},
 	{Name: "sqlx", Destroys: acts50},
-	{Name: "srm", Row: &row275, Is: 0x100000, Risk: 6, Destroys: acts273, Wipes: "removed"},
+	{Name: "srm", Row: &row281, Is: 0x100000, Risk: 6, Destroys: acts279, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row961, Risk: 1},
+	{Name: "ss", Row: &row982, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row963, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row963, Wrapper: &wrapper965, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row984, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row984, Wrapper: &wrapper986, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row967, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "ssh-keygen", Row: &row988, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts19},
 	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row969, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts150},
+	{Name: "stack", Row: &row990, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts150},
 	{Name: "stack bench", Risk: 2, Worse: worse127},
 	{Name: "stack build", Risk: 2, Worse: worse127},
 	{Name: "stack eval", Is: 0x800},
@@ -8606,42 +8697,42 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2, Worse: worse127},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse102},
-	{Name: "standard-version", Destroys: acts768},
+	{Name: "standard-version", Destroys: acts785},
 	{Name: "standardrb", Row: &row109},
 	{Name: "start", Row: &row54},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row971, Is: 0x800080000000000, Risk: 1},
-	{Name: "staticcheck", Row: &row355, Is: 0x8, Risk: 2, Worse: worse86},
-	{Name: "stdbuf", Wrapper: &wrapper973, Is: 0x1000000000000000},
+	{Name: "stat", Row: &row992, Is: 0x800080000000000, Risk: 1},
+	{Name: "staticcheck", Row: &row361, Is: 0x8, Risk: 2, Worse: worse86},
+	{Name: "stdbuf", Wrapper: &wrapper994, Is: 0x1000000000000000},
 	{Name: "steampipe", Row: &row99},
 	{Name: "step", Is: 0x100000, Destroys: acts20},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row844, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper691, Is: 0x20000},
-	{Name: "strapi", Destroys: acts290},
+	{Name: "storybook", Row: &row863, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper706, Is: 0x20000},
+	{Name: "strapi", Destroys: acts296},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row975, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row996, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row83, Is: 0x2000080008, Risk: 2, Worse: worse102},
 	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper562, Is: 0x1},
-	{Name: "subl", Row: &row208},
+	{Name: "su-exec", Wrapper: &wrapper572, Is: 0x1},
+	{Name: "subl", Row: &row214},
 	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper977, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper998, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row140, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts978},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts999},
 	{Name: "supabase db", Is: 0x800},
-	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts388},
+	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts394},
 	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "surge .", Transfer: &options79},
 	{Name: "surreal", Row: &row99},
-	{Name: "sv", Destroys: acts388},
+	{Name: "sv", Destroys: acts394},
 	{Name: "svelte-check", Row: &row83, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts143},
@@ -8651,7 +8742,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row980, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1001, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8660,18 +8751,19 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row982, Is: 0x200},
-	{Name: "swiftc", Row: &row982, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row1003, Is: 0x200},
+	{Name: "swiftc", Row: &row1003, Is: 0x200, Risk: 2},
+	{Name: "swiftlint", Is: 0x2000000010},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Destroys: acts174},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts983},
+	{Name: "sysadminctl", Destroys: acts176},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1004},
 	{Name: "sysdig", Row: &row99},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row985, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts388},
+	{Name: "systemctl", Row: &row1006, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts394},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -8686,89 +8778,89 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse986},
+	{Name: "systemctl show", Risk: 1, Worse: worse1007},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper988},
+	{Name: "systemd-run", Wrapper: &wrapper1009},
 	{Name: "systemsetup", Destroys: acts104},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row990, Risk: 1},
-	{Name: "tail", Row: &row992, Arity: 1, Risk: 1},
-	{Name: "tailscale", Is: 0x100000, Destroys: acts191},
+	{Name: "tac", Row: &row1011, Risk: 1},
+	{Name: "tail", Row: &row1013, Arity: 1, Risk: 1},
+	{Name: "tailscale", Is: 0x100000, Destroys: acts193},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
-	{Name: "tap", Row: &row630, Is: 0x80000},
-	{Name: "tar", Row: &row994, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse995, Destroys: acts996, Recursive: []string{"*"}},
+	{Name: "tap", Row: &row641, Is: 0x80000},
+	{Name: "tar", Row: &row1015, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1016, Destroys: acts1017, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row998, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1019, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
-	{Name: "taskkill", Is: 0x100000000000, Destroys: acts372},
-	{Name: "taskset", Wrapper: &wrapper1000, Is: 0x20000},
-	{Name: "tc", Destroys: acts346},
-	{Name: "tcc", Row: &row1002, Is: 0x1200},
+	{Name: "taskkill", Is: 0x100000000000, Destroys: acts378},
+	{Name: "taskset", Wrapper: &wrapper1021, Is: 0x20000},
+	{Name: "tc", Destroys: acts352},
+	{Name: "tcc", Row: &row1023, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts104},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row99},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
 	{Name: "tdl", Destroys: acts14},
-	{Name: "tea", Arity: 2, Destroys: acts402},
+	{Name: "tea", Arity: 2, Destroys: acts408},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row1004, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1025, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
-	{Name: "telinit", Risk: 6, Destroys: acts574},
+	{Name: "telinit", Risk: 6, Destroys: acts584},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper334},
-	{Name: "telnet", Row: &row744, Is: 0x8028000400000, Risk: 4},
+	{Name: "teller run", Wrapper: &wrapper340},
+	{Name: "telnet", Row: &row761, Is: 0x8028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row1006, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1007},
+	{Name: "terraform", Row: &row1027, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1028},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row1009, Risk: 3},
+	{Name: "terraform fmt", Row: &row1030, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row1009, Risk: 4},
-	{Name: "terraform graph", Row: &row1009, Risk: 1},
+	{Name: "terraform get", Row: &row1030, Risk: 4},
+	{Name: "terraform graph", Row: &row1030, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row1009, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1030, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row1009, Risk: 1},
-	{Name: "terraform plan", Row: &row1009, Risk: 4},
-	{Name: "terraform providers", Row: &row1009, Arity: 3, Risk: 1, Worse: worse127, Parent: true},
+	{Name: "terraform output", Row: &row1030, Risk: 1},
+	{Name: "terraform plan", Row: &row1030, Risk: 4},
+	{Name: "terraform providers", Row: &row1030, Arity: 3, Risk: 1, Worse: worse127, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row1009, Risk: 1},
+	{Name: "terraform show", Row: &row1030, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1011, Risk: 4},
-	{Name: "terraform state pull", Row: &row1011, Risk: 4},
-	{Name: "terraform state show", Row: &row1011, Risk: 4},
+	{Name: "terraform state list", Row: &row1032, Risk: 4},
+	{Name: "terraform state pull", Row: &row1032, Risk: 4},
+	{Name: "terraform state show", Row: &row1032, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row1009, Risk: 1},
-	{Name: "terraform version", Row: &row1009, Risk: 1},
+	{Name: "terraform validate", Row: &row1030, Risk: 1},
+	{Name: "terraform version", Row: &row1030, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row1006, Arity: 2, Destroys: acts1007},
+	{Name: "terragrunt", Row: &row1027, Arity: 2, Destroys: acts1028},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
 	{Name: "test", Inspector: "test", Is: 0x880000000000, Risk: 1},
 	{Name: "testdisk", Destroys: acts84},
-	{Name: "texlua", Language: &language366},
+	{Name: "texlua", Language: &language372},
 	{Name: "textql", Row: &row99},
-	{Name: "tflint", Row: &row1013, Is: 0x2000000010, Risk: 2, Worse: worse161},
+	{Name: "tflint", Row: &row1034, Is: 0x2000000010, Risk: 2, Worse: worse161},
 	{Name: "tftp", Row: &row39, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper1015, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1036, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper1017, Is: 0x1002000000000000},
+	{Name: "timeout", Wrapper: &wrapper1038, Is: 0x1002000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
@@ -8777,16 +8869,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1019, Risk: 1},
-	{Name: "tomlq", Row: &row1021, Risk: 5},
+	{Name: "tokei", Row: &row1040, Risk: 1},
+	{Name: "tomlq", Row: &row1042, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1023},
+	{Name: "toolbox run", Wrapper: &wrapper1044},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row1025, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row766, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse767},
+	{Name: "touch", Row: &row1046, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row783, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse784},
 	{Name: "toybox", Wrapper: &wrapper120},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -8795,28 +8887,28 @@ var commands = [...]Command{
 	{Name: "trae", Is: 0x100000000},
 	{Name: "trae-cli", Is: 0x100000000},
 	{Name: "trap", Handler: "trap", Is: 0x104000, Risk: 1},
-	{Name: "trash", Row: &row275, Is: 0x100000, Destroys: acts273, Wipes: "removed"},
-	{Name: "trash-empty", Destroys: acts273},
-	{Name: "trash-put", Row: &row275, Destroys: acts273, Wipes: "removed"},
+	{Name: "trash", Row: &row281, Is: 0x100000, Destroys: acts279, Wipes: "removed"},
+	{Name: "trash-empty", Destroys: acts279},
+	{Name: "trash-put", Row: &row281, Destroys: acts279, Wipes: "removed"},
 	{Name: "trdsql", Row: &row99},
-	{Name: "tree", Row: &row1027, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1048, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
 	{Name: "trino", Row: &row99, Is: 0x4000000},
 	{Name: "troff", Row: &row140},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1029, Is: 0x100020, Risk: 6, Destroys: acts273, Wipes: "files"},
+	{Name: "truncate", Row: &row1050, Is: 0x100020, Risk: 6, Destroys: acts279, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1031},
-	{Name: "tsc", Row: &row1033, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1052},
+	{Name: "tsc", Row: &row1054, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
 	{Name: "tshark", Row: &row99},
-	{Name: "tskill", Destroys: acts372},
+	{Name: "tskill", Destroys: acts378},
 	{Name: "tslint", Risk: 2, Worse: worse102},
 	{Name: "tsocks", Wrapper: &wrapper10},
 	{Name: "tsort", Row: &row140, Risk: 1},
@@ -8829,76 +8921,76 @@ var commands = [...]Command{
 	{Name: "tune2fs", Destroys: acts84},
 	{Name: "tup", Row: &row116, Is: 0x2000000000},
 	{Name: "turbo", Row: &row83, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts745},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts762},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts14},
-	{Name: "twine", Row: &row126, Destroys: acts374},
+	{Name: "twine", Row: &row126, Destroys: acts380},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1035, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1036},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1036},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1036},
+	{Name: "typedoc", Row: &row1056, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1057},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1057},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1057},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
-	{Name: "typos", Row: &row209, Risk: 2, Worse: worse86},
+	{Name: "typos", Row: &row215, Risk: 2, Worse: worse86},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000, Destroys: acts346},
+	{Name: "ufw", Is: 0x100000, Destroys: acts352},
 	{Name: "ug", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ul", Row: &row140},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper581},
+	{Name: "ultra", Wrapper: &wrapper591},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper1038},
-	{Name: "uncompress", Row: &row220},
-	{Name: "unexpand", Row: &row360, Risk: 1},
-	{Name: "uniq", Row: &row1040, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1042, Is: 0x2000000018, Risk: 2},
-	{Name: "unix2dos", Row: &row328, Risk: 3},
-	{Name: "unix2mac", Row: &row328},
-	{Name: "unlink", Row: &row275, Is: 0x100020, Risk: 6, Destroys: acts273, Wipes: "files"},
-	{Name: "unlz4", Row: &row695},
-	{Name: "unlzma", Row: &row697},
-	{Name: "unpigz", Row: &row573},
+	{Name: "unbuffer", Wrapper: &wrapper1059},
+	{Name: "uncompress", Row: &row226},
+	{Name: "unexpand", Row: &row366, Risk: 1},
+	{Name: "uniq", Row: &row1061, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1063, Is: 0x2000000018, Risk: 2},
+	{Name: "unix2dos", Row: &row334, Risk: 3},
+	{Name: "unix2mac", Row: &row334},
+	{Name: "unlink", Row: &row281, Is: 0x100020, Risk: 6, Destroys: acts279, Wipes: "files"},
+	{Name: "unlz4", Row: &row710},
+	{Name: "unlzma", Row: &row712},
+	{Name: "unpigz", Row: &row583},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1044},
+	{Name: "unshare", Wrapper: &wrapper1065},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row697, Risk: 3},
-	{Name: "unzip", Row: &row1046, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1047},
-	{Name: "unzstd", Row: &row1049, Risk: 3},
+	{Name: "unxz", Row: &row712, Risk: 3},
+	{Name: "unzip", Row: &row1067, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1068},
+	{Name: "unzstd", Row: &row1070, Risk: 3},
 	{Name: "up", Destroys: acts37},
-	{Name: "upcloud", Destroys: acts191},
-	{Name: "upctl", Destroys: acts191},
+	{Name: "upcloud", Destroys: acts193},
+	{Name: "upctl", Destroys: acts193},
 	{Name: "uptime", Risk: 1},
 	{Name: "urxvt", Is: 0x4},
 	{Name: "urxvtc", Is: 0x4},
 	{Name: "useradd", Is: 0x100000, Risk: 7},
-	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts174},
-	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts174},
+	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts176},
+	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts176},
 	{Name: "users", Row: &row140, Risk: 1},
-	{Name: "usql", Row: &row676, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "usql", Row: &row691, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts7},
 	{Name: "uudecode", Row: &row140},
 	{Name: "uuencode", Row: &row140},
-	{Name: "uv", Row: &row222, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1050},
+	{Name: "uv", Row: &row228, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1071},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1052, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1054, Risk: 4},
+	{Name: "uv build", Row: &row1073, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1075, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1056, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1056, Risk: 1},
-	{Name: "uv pip list", Row: &row1056, Risk: 1},
-	{Name: "uv pip show", Row: &row1056, Risk: 1},
-	{Name: "uv pip tree", Row: &row1056, Risk: 1},
+	{Name: "uv pip check", Row: &row1077, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1077, Risk: 1},
+	{Name: "uv pip list", Row: &row1077, Risk: 1},
+	{Name: "uv pip show", Row: &row1077, Risk: 1},
+	{Name: "uv pip tree", Row: &row1077, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1058, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1079, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2},
 	{Name: "uv run flake8", Risk: 2},
@@ -8923,35 +9015,35 @@ var commands = [...]Command{
 	{Name: "v run", Is: 0x100000},
 	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
-	{Name: "vale", Row: &row209, Risk: 2, Worse: worse86},
-	{Name: "valgrind", Wrapper: &wrapper1060},
+	{Name: "vale", Row: &row215, Risk: 2, Worse: worse86},
+	{Name: "valgrind", Wrapper: &wrapper1081},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts87},
 	{Name: "vbc", Is: 0x200},
 	{Name: "vboxmanage", Destroys: acts7},
 	{Name: "vcpkg", Row: &row134, Is: 0x100000, Destroys: acts150},
-	{Name: "vdir", Row: &row289, Risk: 1},
+	{Name: "vdir", Row: &row295, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row1062, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts764, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1083, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts781, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
-	{Name: "vercel inspect", Row: &row1063, Risk: 4},
-	{Name: "vercel list", Row: &row1063, Risk: 4},
-	{Name: "vercel logs", Row: &row1063, Risk: 4},
-	{Name: "vercel ls", Row: &row1063, Risk: 4},
+	{Name: "vercel inspect", Row: &row1084, Risk: 4},
+	{Name: "vercel list", Row: &row1084, Risk: 4},
+	{Name: "vercel logs", Row: &row1084, Risk: 4},
+	{Name: "vercel ls", Row: &row1084, Risk: 4},
 	{Name: "vgreduce", Destroys: acts84},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts84},
-	{Name: "vi", Row: &row208},
+	{Name: "vi", Row: &row214},
 	{Name: "vibe", Is: 0x100000000},
 	{Name: "vibe-kanban", Is: 0x100000000},
-	{Name: "view", Row: &row208},
-	{Name: "vim", Row: &row208},
-	{Name: "vimdiff", Row: &row208},
-	{Name: "vipw", Destroys: acts174},
+	{Name: "view", Row: &row214},
+	{Name: "vim", Row: &row214},
+	{Name: "vimdiff", Row: &row214},
+	{Name: "vipw", Destroys: acts176},
 	{Name: "virsh", Destroys: acts7},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row888, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row909, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row1065, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1086, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
@@ -8959,9 +9051,9 @@ var commands = [...]Command{
 	{Name: "volta run", Wrapper: &wrapper46},
 	{Name: "vsce", Destroys: acts150},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1033, Is: 0x2000080218, Risk: 2},
-	{Name: "vultr", Destroys: acts191},
-	{Name: "vultr-cli", Destroys: acts191},
+	{Name: "vue-tsc", Row: &row1054, Is: 0x2000080218, Risk: 2},
+	{Name: "vultr", Destroys: acts193},
+	{Name: "vultr-cli", Destroys: acts193},
 	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse86},
 	{Name: "w", Risk: 1},
 	{Name: "w3m", Risk: 4},
@@ -8973,22 +9065,22 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1067, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1069},
+	{Name: "watch", Wrapper: &wrapper1088, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1090},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row26, Destroys: acts103},
-	{Name: "wc", Row: &row1071, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1092, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts150},
-	{Name: "webpack", Row: &row888, Is: 0x2000080018, Risk: 2},
+	{Name: "webpack", Row: &row909, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row54, Is: 0x10008000000000},
-	{Name: "werf", Destroys: acts584},
+	{Name: "werf", Destroys: acts594},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper581},
+	{Name: "west forall", Wrapper: &wrapper591},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
-	{Name: "wg-quick", Destroys: acts346},
-	{Name: "wget", Row: &row1073, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1074, Keeps: &keeps1075},
+	{Name: "wg-quick", Destroys: acts352},
+	{Name: "wget", Row: &row1094, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1095, Keeps: &keeps1096},
 	{Name: "wget2", Is: 0x10008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
@@ -9001,7 +9093,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row1077, Is: 0x100000, Risk: 6, Destroys: acts273},
+	{Name: "wipe", Row: &row1098, Is: 0x100000, Risk: 6, Destroys: acts279},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts84},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row99},
@@ -9010,83 +9102,83 @@ var commands = [...]Command{
 	{Name: "wolframscript", Language: &language6},
 	{Name: "woodpecker-cli", Arity: 2, Is: 0x2000000000},
 	{Name: "wormhole", Is: 0x8000000000, Recursive: []string{"*"}},
-	{Name: "wp", Row: &row41, Destroys: acts290},
+	{Name: "wp", Row: &row41, Destroys: acts296},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1078},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1099},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
 	{Name: "wscat", Row: &row39, Is: 0x10008000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper1080, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper581},
+	{Name: "wsl", Wrapper: &wrapper1101, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper591},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper610},
+	{Name: "x86_64", Wrapper: &wrapper620},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts753},
+	{Name: "xbps-remove", Destroys: acts770},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1082, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1083},
+	{Name: "xcodebuild", Row: &row1103, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1104},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts84},
-	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts604},
-	{Name: "xhs", Is: 0x10008020000000, Destroys: acts604},
+	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts614},
+	{Name: "xhs", Is: 0x10008020000000, Destroys: acts614},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts372},
-	{Name: "xmllint", Row: &row1085, Risk: 1, Worse: worse1086},
+	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts378},
+	{Name: "xmllint", Row: &row1106, Risk: 1, Worse: worse1107},
 	{Name: "xo", Risk: 2, Worse: worse102},
 	{Name: "xonsh", Language: &language106, Is: 0x100000},
-	{Name: "xq", Row: &row1021, Risk: 5},
+	{Name: "xq", Row: &row1042, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper272},
-	{Name: "xxd", Row: &row1088, Risk: 1},
-	{Name: "xz", Row: &row697, Risk: 3},
+	{Name: "xvfb-run", Wrapper: &wrapper278},
+	{Name: "xxd", Row: &row1109, Risk: 1},
+	{Name: "xz", Row: &row712, Risk: 3},
 	{Name: "xzcat", Row: &row138, Risk: 1},
 	{Name: "xzdiff", Row: &row140},
 	{Name: "xzgrep", Row: &row142, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "xzless", Row: &row140},
 	{Name: "xzmore", Row: &row140},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1090, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "yamllint", Row: &row1111, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "yapf", Row: &row56, Risk: 3},
-	{Name: "yarn", Row: &row835, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts125},
+	{Name: "yarn", Row: &row854, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts125},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn config", Row: &row126, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row777, Risk: 1},
-	{Name: "yarn config list", Row: &row777, Risk: 1},
-	{Name: "yarn config set", Row: &row778},
-	{Name: "yarn config unset", Row: &row778},
+	{Name: "yarn config get", Row: &row794, Risk: 1},
+	{Name: "yarn config list", Row: &row794, Risk: 1},
+	{Name: "yarn config set", Row: &row795},
+	{Name: "yarn config unset", Row: &row795},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row126, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper132, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper837, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper856, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row126, Is: 0x200000},
-	{Name: "yarn info", Row: &row839, Risk: 4},
-	{Name: "yarn install", Row: &row839, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row839, Risk: 1},
+	{Name: "yarn info", Row: &row858, Risk: 4},
+	{Name: "yarn install", Row: &row858, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row858, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row839, Risk: 1},
+	{Name: "yarn list", Row: &row858, Risk: 1},
 	{Name: "yarn login", Row: &row126},
 	{Name: "yarn npm", Row: &row126, Risk: 6},
 	{Name: "yarn plugin", Row: &row126, Is: 0x100000},
 	{Name: "yarn publish", Row: &row126, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row839, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
+	{Name: "yarn run", Row: &row858, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row839, Risk: 2},
+	{Name: "yarn test", Row: &row858, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -9094,20 +9186,20 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row839, Risk: 1},
-	{Name: "yarn why", Row: &row839, Risk: 1},
+	{Name: "yarn versions", Row: &row858, Risk: 1},
+	{Name: "yarn why", Row: &row858, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper581},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper591},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row742, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts798},
-	{Name: "yc", Destroys: acts191},
+	{Name: "yasm", Row: &row759, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts815},
+	{Name: "yc", Destroys: acts193},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row1092, Risk: 4},
-	{Name: "yq", Row: &row1094, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1095},
-	{Name: "yt-dlp", Row: &row1092, Risk: 4},
+	{Name: "youtube-dl", Row: &row1113, Risk: 4},
+	{Name: "yq", Row: &row1115, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1116},
+	{Name: "yt-dlp", Row: &row1113, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
@@ -9117,32 +9209,32 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row140},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts852},
+	{Name: "zenstack", Destroys: acts871},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts84},
 	{Name: "zgrep", Row: &row142, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1097, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1118, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1099, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zkCli.sh", Destroys: acts232},
+	{Name: "zip", Row: &row1120, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zkCli.sh", Destroys: acts238},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row693, Risk: 1},
+	{Name: "zless", Row: &row708, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row693},
+	{Name: "zmore", Row: &row708},
 	{Name: "zpool", Is: 0x4000000000, Destroys: acts84},
 	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1049, Risk: 3},
+	{Name: "zstd", Row: &row1070, Risk: 3},
 	{Name: "zstdcat", Row: &row140},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row140},
-	{Name: "zstdmt", Row: &row1049},
+	{Name: "zstdmt", Row: &row1070},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},
@@ -9151,518 +9243,518 @@ var commands = [...]Command{
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 1783, 1924, 0, 0, 0, 0, 0, 2951, 0, 0, 0, 0, 1884, 0, 0,
-	0, 0, 2084, 0, 0, 0, 0, 0, 1251, 1057, 0, 0, 0, 0, 2662, 0, 0, 0, 0, 0, 843, 2115, 0, 0, 0, 0, 518, 0, 836, 0, 3768, 368,
-	0, 0, 0, 0, 0, 0, 3061, 0, 0, 3802, 489, 462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1164, 0, 335, 0, 0, 0, 0, 2490, 2646, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 851, 0, 3698, 3323, 0, 1144, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3395, 0, 278, 2863, 0, 1488, 0, 0, 0, 0, 0, 2488, 0, 0, 0, 0, 621, 2147, 2325, 0, 1265,
-	0, 0, 0, 0, 0, 0, 0, 0, 3210, 0, 0, 0, 0, 0, 2192, 0, 0, 0, 0, 0, 0, 311, 1973, 0, 0, 0, 0, 0, 2160, 0, 1085, 3600,
-	2407, 0, 0, 0, 0, 0, 319, 0, 0, 3598, 1856, 0, 0, 0, 0, 0, 0, 0, 0, 1612, 0, 0, 0, 0, 1327, 0, 2324, 0, 2953, 1525, 0, 925,
-	550, 1889, 0, 400, 0, 0, 0, 0, 396, 0, 683, 0, 0, 0, 0, 3318, 0, 3040, 0, 0, 0, 0, 0, 0, 412, 2471, 0, 1833, 0, 0, 0, 0,
-	0, 0, 3364, 2557, 0, 0, 507, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1597, 43, 0, 0, 0, 0, 0, 0, 0, 2734, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 973, 532, 0, 0, 769, 3692, 0, 0, 0, 0, 0, 0, 0, 0, 2123, 1785, 3129, 0, 3187, 0, 0, 0, 2604, 0, 0, 50, 771, 2895, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 818, 178, 0, 0, 0, 2075, 0, 0, 0, 1703, 0, 0, 0, 52, 0, 0, 0, 0, 0, 1235, 0, 0,
-	759, 0, 2595, 3228, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2176, 2609, 3626, 0, 0, 290, 2117, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1750, 0, 1958, 1447, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186, 2466, 371, 98, 938, 3633, 0, 0, 1439, 0, 2175, 3540, 0, 0, 0, 0,
-	0, 0, 0, 0, 1090, 0, 2805, 0, 0, 0, 0, 0, 0, 0, 0, 1779, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3747, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1032, 0, 0, 0, 0, 0, 1586, 0, 0, 3794, 0, 0, 0, 2656, 1490, 0, 1692,
-	2191, 0, 0, 0, 0, 0, 0, 0, 706, 2246, 2722, 3029, 0, 0, 0, 0, 0, 0, 1719, 0, 0, 2651, 0, 0, 0, 0, 0, 0, 2772, 338, 3036, 2031,
-	0, 0, 0, 0, 0, 0, 0, 853, 3161, 1897, 0, 0, 0, 3709, 0, 0, 0, 0, 0, 0, 431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2629, 0, 0, 0, 0, 0, 0, 2449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 634, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 472, 1231, 2497, 0, 0, 3461, 0, 0, 2057, 0, 2297, 0, 13, 0, 0, 0, 1869, 0, 1789, 2875, 0, 0, 0,
-	0, 0, 0, 1861, 0, 2889, 0, 0, 0, 254, 0, 0, 0, 2537, 0, 0, 0, 0, 0, 0, 0, 482, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	321, 0, 0, 460, 0, 0, 0, 0, 1953, 0, 0, 0, 0, 494, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3079, 0, 0, 0, 3823, 0,
-	0, 3303, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3636, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1817, 0, 0, 0, 0, 2069, 0, 0, 77, 376, 2527, 3183, 0, 0, 0, 1382, 0, 0, 0, 0, 0, 0, 0, 0, 3638, 2225, 0, 3772, 0, 0, 0, 0,
-	0, 0, 0, 0, 1340, 0, 1227, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2484, 2092, 0, 646, 0, 0, 0, 3403, 0, 0,
-	0, 0, 1114, 2146, 0, 0, 1176, 0, 1736, 0, 0, 0, 3025, 0, 0, 2919, 0, 0, 0, 169, 0, 1437, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1277, 0, 0, 898, 2804, 0, 2638, 0, 0, 1159, 0, 0, 0, 0, 0, 3113, 0, 0, 0, 0, 492, 0, 0, 0, 0, 0, 0, 0, 1794, 0, 0, 0,
-	0, 0, 2994, 0, 0, 0, 0, 524, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 3793, 0, 0, 2597, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1006, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1679, 0, 0, 1981, 3677, 0, 0, 0, 1401, 0, 0, 2148,
-	0, 0, 0, 2478, 0, 0, 2494, 0, 3447, 1667, 0, 0, 0, 1334, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1482, 2364, 0, 0,
-	0, 0, 0, 0, 1611, 0, 0, 406, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 395, 3359, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 1292, 0, 0, 0, 0, 0, 0, 2332, 0, 2098, 0, 0, 120, 0, 0, 0, 0, 0, 0, 0, 2698, 0,
-	0, 0, 0, 0, 0, 3363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2672, 0, 0, 0, 0, 0, 0, 3313, 3748, 0, 1999, 2053, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 684, 0, 0, 0, 0, 0, 0, 0, 0, 670, 0, 0, 0, 1212, 0, 0, 0, 2700, 0, 2492, 0, 0, 0, 0,
-	0, 2681, 0, 0, 0, 0, 0, 1236, 1636, 1738, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1208, 0, 0, 0, 0, 0, 0, 415, 0, 0, 0, 0, 0,
-	0, 0, 0, 2086, 0, 0, 2152, 3392, 0, 0, 0, 0, 0, 2713, 0, 0, 0, 0, 0, 3670, 0, 0, 0, 0, 0, 0, 1263, 0, 0, 0, 0, 0,
-	0, 1395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2622, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 3292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1286, 1855, 0, 0, 1502, 0, 985, 0,
-	0, 0, 0, 0, 1486, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 923, 2509, 0, 0, 0, 0, 0, 343, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1707, 0, 0, 1432, 0, 528, 2802, 0, 454, 2461, 0, 3326, 1901, 0, 2704, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1483, 0, 0, 2961, 3287,
-	0, 2855, 0, 0, 0, 0, 0, 0, 0, 0, 3728, 0, 0, 0, 0, 0, 0, 1349, 0, 0, 0, 0, 2522, 0, 0, 3366, 0, 0, 0, 0, 0, 2400,
-	0, 0, 0, 912, 3114, 0, 0, 0, 2290, 0, 3611, 0, 0, 0, 2339, 0, 0, 0, 0, 3559, 0, 0, 782, 514, 1628, 3169, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2430, 0, 3817, 0, 0, 0, 0, 0, 710, 1185, 0, 0, 3418, 659, 2377, 0, 0, 0, 0, 3013, 0, 0, 1496, 0,
-	0, 1871, 0, 1797, 3422, 0, 0, 0, 0, 0, 0, 0, 2858, 708, 0, 0, 0, 0, 1146, 1191, 102, 2021, 0, 0, 0, 3338, 1102, 0, 2816, 0, 0, 0,
-	0, 0, 815, 0, 0, 0, 0, 3427, 0, 0, 0, 296, 2621, 0, 0, 2977, 2006, 0, 0, 0, 0, 2818, 1610, 0, 3421, 2533, 0, 0, 0, 0, 0, 1222,
-	0, 2727, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1529, 0, 1284, 0, 0, 1169, 2998, 0, 0, 0, 1885, 0, 0, 0, 0, 0, 0,
-	1406, 2440, 2777, 0, 0, 0, 0, 0, 0, 1784, 0, 0, 0, 0, 0, 0, 0, 1237, 0, 0, 1228, 2460, 2835, 3547, 1556, 1939, 680, 3409, 0, 497, 0, 0,
-	0, 0, 0, 0, 0, 0, 1008, 1589, 3822, 0, 0, 975, 2330, 3435, 0, 0, 2967, 0, 2560, 0, 0, 0, 0, 0, 0, 0, 1950, 0, 0, 0, 0, 0,
-	0, 0, 804, 0, 0, 0, 0, 2671, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 951, 0, 1459, 0, 0, 2860, 0, 0, 0, 1234, 0, 0, 0,
-	0, 0, 0, 0, 1593, 0, 0, 0, 0, 0, 0, 3542, 3651, 692, 1504, 2180, 0, 988, 0, 2294, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1664, 0, 0, 0, 0, 745, 0, 0, 0, 0, 0, 3730, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2258, 0, 0, 0, 78, 0, 0, 0,
-	0, 2834, 0, 0, 0, 1477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 295, 3057, 1034, 0,
-	0, 3340, 2082, 0, 0, 0, 0, 0, 0, 2009, 3059, 355, 2207, 0, 0, 0, 2800, 0, 0, 0, 700, 0, 0, 0, 0, 1517, 2546, 0, 0, 0, 0, 3237,
-	0, 578, 0, 0, 0, 0, 0, 0, 1029, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 0, 0, 0, 48, 891, 3252, 0, 936,
-	0, 0, 1393, 0, 0, 0, 0, 0, 0, 3216, 0, 2167, 1380, 0, 0, 219, 0, 2571, 0, 417, 0, 3410, 0, 0, 3225, 0, 0, 0, 0, 0, 0, 0,
-	3219, 0, 0, 0, 0, 679, 0, 0, 0, 0, 2861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3052, 0, 0, 0, 896, 0, 0, 0, 0,
-	0, 0, 1358, 0, 0, 1700, 0, 0, 0, 999, 2677, 3175, 0, 0, 2972, 3632, 0, 0, 0, 0, 0, 2851, 0, 0, 0, 0, 1806, 0, 0, 3459, 2028, 97,
-	0, 0, 0, 3167, 0, 1739, 2468, 3804, 0, 0, 0, 0, 2413, 0, 0, 0, 639, 727, 1620, 1538, 0, 0, 3759, 0, 0, 193, 22, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3269, 0, 0, 0, 0, 1099, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1160, 0, 0, 3684, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3752, 2921, 0, 0, 0, 3283, 0, 0, 0, 0, 0, 1668, 1963, 0, 0, 0, 0, 0, 0, 0, 1835, 0, 0, 0, 2716, 0, 0, 2286,
-	0, 0, 0, 0, 1732, 0, 0, 0, 0, 0, 0, 0, 571, 0, 653, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1499, 3382, 0, 0, 3180,
-	0, 3255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2298, 2235, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2205, 3484, 0, 0, 0, 0, 0, 2029, 0,
-	0, 0, 0, 2990, 3142, 0, 1776, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 850, 0, 3691, 0, 199, 2363, 3003, 1729, 0, 0,
-	0, 0, 915, 0, 0, 211, 0, 0, 0, 0, 0, 0, 0, 0, 1441, 0, 0, 0, 0, 0, 1826, 0, 0, 0, 0, 0, 2334, 0, 2643, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2475, 385, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 380, 934, 0, 0, 0, 0, 0, 0, 3588, 0, 0, 3168,
-	0, 0, 0, 0, 190, 0, 2437, 0, 0, 2840, 0, 0, 0, 0, 0, 0, 1013, 0, 761, 0, 3023, 1890, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 267, 0, 327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 3065, 0, 390, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2189, 0, 2822, 2307, 3432, 0, 0, 2043, 3385, 0, 0, 809, 0, 922, 0, 0, 0, 0, 535, 733, 1120, 0, 0, 0, 0, 0, 3818, 115,
-	262, 0, 0, 0, 2666, 0, 0, 0, 0, 3704, 0, 0, 0, 0, 3056, 0, 0, 2232, 1069, 2724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3436, 791,
-	0, 0, 0, 0, 0, 1702, 0, 2422, 0, 2093, 0, 0, 0, 436, 0, 316, 0, 2849, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1928, 0, 0, 0, 0,
-	2158, 0, 0, 0, 0, 0, 3571, 0, 0, 0, 0, 0, 0, 0, 0, 1888, 0, 2314, 3231, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 1785, 1926, 0, 0, 0, 0, 0, 2958, 0, 0, 0, 0, 1886, 0, 0,
+	0, 0, 2087, 0, 0, 0, 0, 0, 1252, 1057, 0, 0, 0, 0, 2667, 0, 0, 0, 0, 0, 843, 2118, 0, 0, 0, 0, 518, 0, 836, 0, 3777, 368,
+	0, 0, 0, 0, 0, 0, 3068, 0, 0, 3811, 489, 462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1165, 0, 335, 0, 0, 0, 0, 2494, 2651, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 851, 0, 3707, 3331, 0, 1144, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3404, 0, 278, 2870, 0, 1490, 0, 0, 0, 0, 0, 2492, 0, 0, 0, 0, 621, 2150, 2329, 0, 1266,
+	0, 0, 0, 0, 0, 0, 0, 0, 3218, 0, 0, 0, 0, 0, 2195, 0, 0, 0, 0, 0, 0, 311, 1975, 0, 0, 0, 0, 0, 2163, 0, 1085, 3609,
+	2411, 0, 0, 0, 0, 0, 319, 0, 0, 3607, 1858, 0, 0, 0, 0, 0, 0, 0, 0, 1614, 0, 0, 0, 0, 1328, 0, 2328, 0, 2960, 1527, 0, 925,
+	550, 1891, 0, 400, 0, 0, 0, 0, 396, 0, 683, 0, 0, 0, 0, 3326, 0, 3047, 0, 0, 0, 0, 0, 0, 412, 2475, 0, 1835, 0, 0, 0, 0,
+	0, 0, 3373, 2561, 0, 0, 507, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1599, 43, 0, 0, 0, 0, 0, 0, 0, 2739, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 973, 532, 0, 0, 769, 3701, 0, 0, 0, 0, 0, 0, 0, 0, 2126, 1787, 3136, 0, 3195, 0, 0, 0, 2609, 0, 0, 50, 771, 2902, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 818, 178, 0, 0, 0, 2078, 0, 0, 0, 1705, 0, 0, 0, 52, 0, 0, 0, 0, 0, 1236, 0, 0,
+	759, 0, 2600, 3236, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2179, 2614, 3635, 0, 0, 290, 2120, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1752, 0, 1960, 1449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186, 2470, 371, 98, 938, 3642, 0, 0, 1441, 0, 2178, 3549, 0, 0, 0, 0,
+	0, 0, 0, 0, 1090, 0, 2812, 0, 0, 0, 0, 0, 0, 0, 0, 1781, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3756, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1032, 0, 0, 0, 0, 0, 1588, 0, 0, 3803, 0, 0, 0, 2661, 1492, 0, 1694,
+	2194, 0, 0, 0, 0, 0, 0, 0, 706, 2249, 2727, 3036, 0, 0, 0, 0, 0, 0, 1721, 0, 0, 2656, 0, 0, 0, 0, 0, 0, 2779, 338, 3043, 2033,
+	0, 0, 0, 0, 0, 0, 0, 853, 3169, 1899, 0, 0, 0, 3718, 0, 0, 0, 0, 0, 0, 431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2634, 0, 0, 0, 0, 0, 0, 2453, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 634, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 472, 1232, 2501, 0, 0, 3470, 0, 0, 2060, 0, 2301, 0, 13, 0, 0, 0, 1871, 0, 1791, 2882, 0, 0, 0,
+	0, 0, 0, 1863, 0, 2896, 0, 0, 0, 254, 0, 0, 0, 2541, 0, 0, 0, 0, 0, 0, 0, 482, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	321, 0, 0, 460, 0, 0, 0, 0, 1955, 0, 0, 0, 0, 494, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3086, 0, 0, 0, 3832, 0,
+	0, 3311, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3645, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1819, 0, 0, 0, 0, 2072, 0, 0, 77, 376, 2531, 3191, 0, 0, 0, 1383, 0, 0, 0, 0, 0, 0, 0, 0, 3647, 2228, 0, 3781, 0, 0, 0, 0,
+	0, 0, 0, 0, 1341, 0, 1228, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2488, 2095, 0, 646, 0, 0, 0, 3412, 0, 0,
+	0, 0, 1114, 2149, 0, 0, 1177, 0, 1738, 0, 0, 0, 3032, 0, 0, 2926, 0, 0, 0, 169, 0, 1439, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1278, 0, 0, 898, 2811, 0, 2643, 0, 0, 1160, 0, 0, 0, 0, 0, 3120, 0, 0, 0, 0, 492, 0, 0, 0, 0, 0, 0, 0, 1796, 0, 0, 0,
+	0, 0, 3001, 0, 0, 0, 0, 524, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 3802, 0, 0, 2602, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1006, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1681, 0, 0, 1983, 3686, 0, 0, 0, 1403, 0, 0, 2151,
+	0, 0, 0, 2482, 0, 0, 2498, 0, 3456, 1669, 0, 0, 0, 1335, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1484, 2368, 0, 0,
+	0, 0, 0, 0, 1613, 0, 0, 406, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 395, 3368, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 1293, 0, 0, 0, 0, 0, 0, 2336, 0, 2101, 0, 0, 120, 0, 0, 0, 0, 0, 0, 0, 2703, 0,
+	0, 0, 0, 0, 0, 3372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2677, 0, 0, 0, 0, 0, 0, 3321, 3757, 0, 2001, 2055, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 684, 0, 0, 0, 0, 0, 0, 0, 0, 670, 0, 0, 0, 1213, 0, 0, 0, 2705, 0, 2496, 0, 0, 0, 0,
+	0, 2686, 0, 0, 0, 0, 0, 1237, 1638, 1740, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1209, 0, 0, 0, 0, 0, 0, 415, 0, 0, 0, 0, 0,
+	0, 0, 0, 2089, 0, 0, 2155, 3401, 0, 0, 0, 0, 0, 2718, 0, 0, 0, 0, 0, 3679, 0, 0, 0, 0, 0, 0, 1264, 0, 0, 0, 0, 0,
+	0, 1397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2627, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 3300, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1287, 1857, 0, 0, 1504, 0, 985, 0,
+	0, 0, 0, 0, 1488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 923, 2513, 0, 0, 0, 0, 0, 343, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1709, 0, 0, 1434, 0, 528, 2809, 0, 454, 2465, 0, 3334, 1903, 0, 2709, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1485, 0, 0, 2968, 3295,
+	0, 2862, 0, 0, 0, 0, 0, 0, 0, 0, 3737, 0, 0, 0, 0, 0, 0, 1350, 0, 0, 0, 0, 2526, 0, 0, 3375, 0, 0, 0, 0, 0, 2404,
+	0, 0, 0, 912, 3121, 0, 0, 0, 2294, 0, 3620, 0, 0, 0, 2343, 0, 0, 0, 0, 3568, 0, 0, 782, 514, 1630, 3177, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2434, 0, 3826, 0, 0, 0, 0, 0, 710, 1186, 0, 0, 3427, 659, 2381, 0, 0, 0, 0, 3020, 0, 0, 1498, 0,
+	0, 1873, 0, 1799, 3431, 0, 0, 0, 0, 0, 0, 0, 2865, 708, 0, 0, 0, 0, 1147, 1192, 102, 2023, 0, 0, 0, 3346, 1102, 0, 2823, 0, 0, 0,
+	0, 0, 815, 0, 0, 0, 0, 3436, 0, 0, 0, 296, 2626, 0, 0, 2984, 2008, 0, 0, 0, 0, 2825, 1612, 0, 3430, 2537, 0, 0, 0, 0, 0, 1223,
+	0, 2732, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1531, 0, 1285, 0, 0, 1170, 3005, 0, 0, 0, 1887, 0, 0, 0, 0, 0, 0,
+	1408, 2444, 2784, 0, 0, 0, 0, 0, 0, 1786, 0, 0, 0, 0, 0, 0, 0, 1238, 0, 0, 1229, 2464, 2842, 3556, 1558, 1941, 680, 3418, 0, 497, 0, 0,
+	0, 0, 0, 0, 0, 0, 1008, 1591, 3831, 0, 0, 975, 2334, 3444, 0, 0, 2974, 0, 2564, 0, 0, 0, 0, 0, 0, 0, 1952, 0, 0, 0, 0, 0,
+	0, 0, 804, 0, 0, 0, 0, 2676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 951, 0, 1461, 0, 0, 2867, 0, 0, 0, 1235, 0, 0, 0,
+	0, 0, 0, 0, 1595, 0, 0, 0, 0, 0, 0, 3551, 3660, 692, 1506, 2183, 0, 988, 0, 2298, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1666, 0, 0, 0, 0, 745, 0, 0, 0, 0, 0, 3739, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2262, 0, 0, 0, 78, 0, 0, 0,
+	0, 2841, 0, 0, 0, 1479, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 295, 3064, 1034, 0,
+	0, 3348, 2085, 0, 0, 0, 0, 0, 0, 2011, 3066, 355, 2210, 0, 0, 0, 2807, 0, 0, 0, 700, 0, 0, 0, 0, 1519, 2550, 0, 0, 0, 0, 3245,
+	0, 578, 0, 0, 0, 0, 0, 0, 1029, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 0, 0, 0, 48, 891, 3260, 0, 936,
+	0, 0, 1395, 0, 0, 0, 0, 0, 0, 3224, 0, 2170, 1381, 0, 0, 219, 0, 2575, 0, 417, 0, 3419, 0, 0, 3233, 0, 0, 0, 0, 0, 0, 0,
+	3227, 0, 0, 0, 0, 679, 0, 0, 0, 0, 2868, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3059, 0, 0, 0, 896, 0, 0, 0, 0,
+	0, 0, 1359, 0, 0, 1702, 0, 0, 0, 999, 2682, 3183, 0, 0, 2979, 3641, 0, 0, 0, 0, 0, 2858, 0, 0, 0, 0, 1808, 0, 0, 3468, 2030, 97,
+	0, 0, 0, 3175, 0, 1741, 2472, 3813, 0, 0, 0, 0, 2417, 0, 0, 0, 639, 727, 1622, 1540, 0, 0, 3768, 0, 0, 193, 22, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3277, 0, 0, 0, 0, 1099, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1161, 0, 0, 3693, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3761, 2928, 0, 0, 0, 3291, 0, 0, 0, 0, 0, 1670, 1965, 0, 0, 0, 0, 0, 0, 0, 1837, 0, 0, 0, 2721, 0, 0, 2290,
+	0, 0, 0, 0, 1734, 0, 0, 0, 0, 0, 0, 0, 571, 0, 653, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1501, 3391, 0, 0, 3188,
+	0, 3263, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2302, 2238, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2208, 3493, 0, 0, 0, 0, 0, 2031, 0,
+	0, 0, 0, 2997, 3150, 0, 1778, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 850, 0, 3700, 0, 199, 2367, 3010, 1731, 0, 0,
+	0, 0, 915, 0, 0, 211, 0, 0, 0, 0, 0, 0, 0, 0, 1443, 0, 0, 0, 0, 0, 1828, 0, 0, 0, 0, 0, 2338, 0, 2648, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2479, 385, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 380, 934, 0, 0, 0, 0, 0, 0, 3597, 0, 0, 3176,
+	0, 0, 0, 0, 190, 0, 2441, 0, 0, 2847, 0, 0, 0, 0, 0, 0, 1013, 0, 761, 0, 3030, 1892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 267, 0, 327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 3072, 0, 390, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2192, 0, 2829, 2311, 3441, 0, 0, 2045, 3394, 0, 0, 809, 0, 922, 0, 0, 0, 2766, 535, 733, 1120, 0, 0, 0, 0, 0, 3827, 115,
+	262, 0, 0, 0, 2671, 0, 0, 0, 0, 3713, 0, 0, 0, 0, 3063, 0, 0, 2235, 1069, 2729, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3445, 791,
+	0, 0, 0, 0, 0, 1704, 0, 2426, 0, 2096, 0, 0, 0, 436, 0, 316, 0, 2856, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1930, 0, 0, 0, 0,
+	2161, 0, 0, 0, 0, 0, 3580, 0, 0, 0, 0, 0, 0, 0, 0, 1890, 0, 2318, 3239, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 695, 0, 0, 0, 0, 0, 919, 0, 0, 0, 0, 0, 0, 0, 796, 600, 0, 0, 0, 0, 0,
-	0, 652, 0, 0, 0, 1698, 0, 0, 0, 0, 0, 0, 0, 430, 0, 0, 0, 0, 0, 1328, 289, 3249, 0, 0, 0, 0, 0, 0, 715, 0, 0, 0,
-	0, 0, 2202, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2690, 0, 0, 1629, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 510, 0, 2539, 3089, 0, 0, 0, 0, 0, 0, 0, 2740, 0, 0, 0, 0, 0,
-	0, 0, 873, 1108, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1658, 0, 0, 2243, 0, 0, 0, 0, 0, 0, 0, 2886, 382, 0, 0, 0,
-	0, 1990, 0, 686, 0, 0, 0, 594, 0, 0, 1474, 2810, 0, 0, 0, 2957, 967, 0, 0, 82, 2779, 0, 324, 477, 0, 0, 1986, 3811, 44, 0, 0, 2815,
-	0, 0, 0, 0, 0, 378, 2296, 0, 0, 0, 0, 0, 0, 1746, 3662, 0, 0, 2353, 0, 0, 0, 1735, 2721, 0, 0, 0, 0, 587, 3154, 3727, 0, 0,
-	0, 992, 0, 0, 2841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 346, 0, 577, 0, 0, 0, 0, 0, 0, 0, 3464, 1310, 0, 0, 0, 0, 0, 0,
-	0, 964, 0, 3515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2648, 237, 2094, 2640, 3620, 0, 0, 0,
-	3499, 0, 0, 0, 0, 0, 3103, 0, 0, 0, 0, 0, 2342, 0, 198, 0, 0, 591, 0, 0, 0, 446, 626, 49, 0, 0, 2828, 0, 0, 1467, 0, 0,
-	3649, 0, 0, 0, 0, 1774, 0, 0, 948, 0, 2170, 0, 0, 0, 0, 0, 0, 0, 942, 0, 0, 0, 0, 0, 0, 0, 0, 1640, 0, 0, 0, 0,
-	0, 0, 810, 0, 0, 3469, 0, 0, 0, 0, 0, 0, 0, 0, 1038, 0, 1708, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 1075, 1754, 0,
-	3482, 2111, 3610, 0, 2687, 0, 693, 0, 0, 0, 0, 0, 0, 3696, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1744, 0, 0, 0, 0, 33, 1535,
-	0, 0, 1423, 0, 0, 0, 3371, 0, 2756, 0, 0, 0, 0, 0, 3118, 0, 0, 1357, 3667, 0, 0, 407, 1303, 40, 0, 0, 0, 0, 0, 3009, 0, 0,
-	0, 0, 699, 642, 3381, 0, 0, 0, 0, 2520, 0, 0, 0, 2220, 0, 0, 0, 0, 559, 0, 2193, 0, 1523, 2450, 0, 0, 0, 1948, 2303, 959, 2669, 2794,
-	1118, 3604, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1872, 3344, 0, 0, 0, 783, 911, 0, 0, 0, 2702, 0, 0, 0, 0, 0, 0, 3030,
-	0, 3008, 0, 583, 0, 3177, 0, 0, 0, 442, 143, 0, 0, 0, 0, 0, 2695, 0, 0, 0, 0, 0, 0, 3083, 0, 971, 1653, 2605, 0, 0, 0, 0,
-	0, 3236, 3352, 0, 0, 0, 500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3550, 731, 766, 2186, 0, 0, 361, 2944, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1387, 0, 0, 0, 0, 0, 0, 0, 0, 2037, 0, 0, 0, 3005,
-	0, 0, 0, 0, 1540, 0, 0, 0, 0, 0, 0, 0, 0, 0, 907, 0, 0, 0, 0, 0, 0, 1241, 1832, 0, 0, 0, 0, 0, 0, 1462, 0, 0,
-	861, 0, 0, 0, 0, 0, 0, 2673, 0, 0, 0, 0, 0, 1598, 1011, 2378, 2401, 3566, 0, 0, 0, 1766, 0, 824, 3414, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1180, 0, 1367, 0, 0, 0, 1381, 0, 0, 611, 957, 0, 0, 0, 757, 0, 0, 0, 0, 939, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2501, 0, 0, 1051, 1419, 0, 0, 0, 0, 0, 0, 3162, 0, 0, 0,
-	0, 0, 1574, 1641, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 547, 764, 1665, 2262, 1276, 0, 0, 0, 0, 451, 0, 0, 0, 0, 0, 0, 0, 0,
-	3404, 0, 314, 0, 1005, 0, 0, 0, 0, 2326, 0, 2781, 0, 0, 0, 0, 0, 0, 3775, 0, 0, 0, 0, 0, 0, 0, 884, 2665, 0, 0, 0, 0,
-	0, 2097, 0, 0, 0, 0, 0, 0, 0, 794, 0, 2119, 2859, 0, 0, 0, 0, 3144, 0, 197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3022, 0, 85, 0, 2474, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1536, 0, 0, 0, 0, 0, 0, 261, 746, 2941, 0, 867, 797, 0, 0, 0, 0, 0, 534, 0,
-	0, 0, 0, 0, 0, 2502, 0, 0, 874, 2240, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2467, 0, 0, 2547, 0, 2608, 0, 0, 2293, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 780, 2439, 0, 1570, 506, 0, 0, 0, 0, 0, 1128, 0, 0, 0, 0, 0, 0, 2692, 0, 0, 998, 0, 0, 893, 950,
-	3646, 0, 0, 0, 0, 0, 0, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1082, 0, 2708, 0, 0, 0, 1966, 0, 0, 465, 0, 0, 0,
-	0, 3761, 0, 0, 913, 0, 0, 0, 0, 1624, 0, 0, 0, 918, 2787, 0, 0, 0, 0, 0, 0, 3171, 0, 3147, 2418, 0, 0, 0, 0, 0, 0, 0,
-	765, 0, 0, 0, 0, 192, 0, 0, 0, 0, 0, 0, 2096, 2706, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3332, 398, 0, 3221, 0, 0, 3112, 3298,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 618, 749, 1481, 1650, 2248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 512, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3581, 0, 0, 0, 0, 2333, 3186, 0, 0, 0, 2020, 0, 118, 0, 0, 0, 0, 1448, 0, 0, 1677, 0, 3762, 2035,
-	0, 1605, 0, 0, 0, 0, 0, 0, 0, 2282, 0, 0, 0, 1046, 0, 0, 0, 474, 0, 0, 0, 1582, 0, 0, 574, 1163, 0, 0, 0, 1197, 1997, 3786,
-	0, 0, 0, 0, 0, 3565, 0, 3480, 0, 0, 3603, 0, 0, 0, 0, 0, 0, 0, 421, 0, 0, 0, 0, 0, 0, 0, 0, 2747, 0, 0, 1583, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 581, 1213, 762, 0, 0, 513, 0, 0, 0, 0, 1396, 0, 0, 0, 3779, 0, 0, 336, 0,
-	0, 0, 0, 0, 51, 1591, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1777, 0, 0, 0, 0, 0, 0, 0, 0, 556, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3204, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 135, 1899, 19,
-	0, 3369, 0, 0, 1347, 0, 0, 3488, 2245, 0, 0, 0, 0, 0, 0, 0, 3018, 0, 0, 1713, 0, 0, 0, 0, 0, 3317, 0, 0, 0, 0, 0, 3247,
-	1818, 0, 0, 814, 0, 3474, 0, 1194, 0, 0, 0, 0, 0, 2278, 2331, 3735, 0, 0, 0, 0, 1321, 0, 0, 1450, 0, 0, 0, 0, 0, 3514, 0, 2789,
-	0, 0, 0, 0, 1252, 0, 0, 0, 1414, 0, 0, 0, 0, 0, 501, 1131, 0, 0, 0, 0, 0, 3682, 0, 0, 2417, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1638, 0, 0, 0, 0, 0, 721, 3825, 1344, 0, 0, 302, 0, 1363, 2525, 0, 0, 0, 3815, 0, 0, 0, 0, 3518, 0, 1168, 1329, 0,
-	598, 0, 0, 0, 0, 0, 0, 2531, 0, 0, 807, 0, 0, 0, 0, 0, 3487, 0, 0, 3736, 0, 2067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	592, 0, 0, 0, 1524, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2414, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 763, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1753, 2562, 0, 0, 0, 0, 0, 0, 0, 0, 980, 0, 0,
-	0, 562, 3429, 0, 0, 1747, 1233, 0, 0, 1067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2500, 0, 0, 3819, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2685, 0, 0, 0, 774, 2888, 0, 2425, 0, 3397, 0, 0, 0, 0, 3814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 469, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2867, 0, 0, 1192, 688, 0, 0, 0, 0, 1283, 0, 0, 0, 0, 0, 0, 3702, 0, 0, 0, 0, 0, 0, 3763, 0, 0, 0, 0, 2219, 0, 0, 1687,
-	2997, 0, 0, 0, 0, 0, 0, 868, 3783, 0, 0, 0, 0, 0, 37, 0, 582, 0, 0, 0, 0, 0, 0, 0, 2127, 0, 0, 0, 0, 0, 3184, 0,
-	0, 0, 1968, 0, 0, 0, 0, 0, 0, 0, 2019, 0, 0, 2133, 0, 0, 0, 0, 984, 2048, 0, 0, 0, 0, 0, 703, 0, 0, 0, 0, 0, 1984,
-	0, 0, 0, 0, 0, 0, 1881, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3530, 1809, 0, 59, 2653, 213, 214, 3345, 0, 0, 0, 0, 0,
-	0, 225, 1600, 0, 3805, 0, 0, 0, 2703, 0, 2257, 2574, 0, 1666, 0, 549, 0, 0, 381, 0, 624, 2108, 0, 656, 0, 0, 0, 0, 1229, 0, 0, 0,
-	0, 0, 0, 0, 0, 2089, 2432, 0, 3755, 0, 822, 0, 0, 0, 0, 0, 0, 0, 14, 2316, 0, 0, 0, 0, 0, 0, 904, 0, 0, 0, 2251, 0,
-	0, 131, 0, 0, 0, 1590, 0, 0, 426, 2566, 0, 3570, 0, 8, 0, 0, 0, 0, 0, 3535, 0, 0, 0, 740, 0, 0, 0, 520, 0, 0, 0, 0,
-	0, 0, 0, 3468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1831, 0, 0, 0, 0, 0, 1095, 0, 882, 0, 0, 0, 0, 0, 0, 0, 243,
-	0, 0, 0, 174, 2650, 1155, 3042, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3810, 0, 0, 242, 0, 714, 3206, 0, 0, 0, 0, 2791, 0, 0, 0, 0,
-	0, 3446, 0, 0, 0, 0, 0, 3138, 0, 0, 0, 601, 0, 0, 0, 883, 979, 0, 0, 0, 0, 744, 2041, 0, 0, 0, 0, 3002, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1976, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1143, 0, 0, 0, 0, 0, 0, 2277, 0, 0, 0, 0, 1844, 2911, 863,
-	0, 0, 0, 0, 0, 2504, 0, 0, 1994, 2388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1238, 0, 0, 0, 1063, 2033, 0, 0, 0, 0, 306, 0, 0,
-	1957, 0, 3110, 0, 0, 0, 0, 2477, 0, 2433, 0, 2480, 0, 0, 2826, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2749, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1142, 0, 785, 270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3693,
-	0, 0, 0, 1655, 2848, 0, 0, 0, 0, 0, 0, 0, 0, 1043, 0, 0, 3137, 2930, 0, 0, 1734, 1017, 1201, 2530, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1916, 1480, 0, 737, 0,
-	0, 2026, 3508, 458, 0, 0, 0, 342, 483, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1071, 1693, 0, 0, 0, 2862, 0, 0, 0, 0, 0, 0, 0, 0,
-	593, 638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1851, 0, 0, 0, 0, 0, 1969, 0, 0, 0, 0, 0, 720, 1987, 2229, 0, 0, 0, 0, 0, 0,
-	1044, 1887, 0, 0, 0, 0, 1558, 0, 0, 0, 0, 0, 2799, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2556, 0, 0, 0, 0, 0,
-	0, 0, 2630, 0, 0, 0, 3680, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 622, 1355, 449, 1616, 1770, 0, 0, 3384, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 6, 0, 0, 0, 0, 0, 0, 970, 1578, 0, 0, 1622, 0, 1931, 0, 0, 2667, 0, 1852, 0, 0, 2776, 0, 0, 0, 0, 38, 313, 1979, 3304,
-	3351, 2499, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 413, 3082, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2337, 3483, 0, 0, 0, 0, 0, 0, 0, 0, 1348, 0, 1479, 0, 0, 0, 3136, 1431, 2416, 1714, 3372, 0, 0, 1256, 0, 0, 1813,
-	0, 1132, 3613, 0, 0, 0, 2479, 2598, 0, 1492, 0, 0, 0, 0, 0, 0, 163, 2233, 0, 0, 0, 707, 1307, 2655, 931, 1271, 0, 0, 0, 0, 0, 0,
-	0, 0, 521, 0, 0, 2266, 0, 129, 557, 3534, 0, 0, 0, 1684, 0, 0, 3494, 0, 0, 0, 1366, 3271, 0, 0, 0, 0, 0, 2131, 0, 0, 0, 1150,
-	0, 0, 2964, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3778, 0, 0, 0, 0, 1765, 0, 0, 0, 0, 0, 0,
-	0, 0, 189, 1133, 0, 0, 0, 0, 0, 722, 1267, 283, 0, 1454, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1050, 0, 0, 0, 3201, 1106, 2283, 2788,
-	399, 2710, 3294, 0, 0, 0, 0, 1815, 0, 3046, 0, 0, 3173, 0, 0, 69, 0, 0, 0, 0, 103, 0, 2887, 0, 0, 236, 0, 0, 0, 2428, 0, 0,
-	2589, 0, 0, 1311, 0, 239, 732, 1027, 2739, 0, 156, 326, 0, 0, 1083, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1918, 2759, 678, 0, 0, 0, 0,
-	0, 0, 0, 726, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 955, 0, 0, 471, 544, 2443, 87, 0, 288, 1495, 0, 0, 2489, 3293, 0, 0, 0, 0,
-	2272, 0, 0, 2880, 0, 3290, 0, 1728, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 0, 2983, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3473, 0, 0, 965, 2693, 0, 0, 0, 2206, 0, 0, 669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2476, 0, 921,
-	0, 0, 1717, 410, 1485, 0, 0, 1904, 0, 1773, 0, 0, 0, 0, 1799, 0, 0, 0, 0, 0, 3769, 0, 1056, 2079, 0, 1216, 2958, 3532, 0, 0, 106, 0,
-	0, 0, 0, 0, 0, 0, 0, 3194, 0, 0, 0, 0, 0, 0, 0, 855, 0, 0, 0, 0, 0, 3808, 1715, 0, 0, 0, 2890, 2908, 0, 0, 0, 0,
-	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1740, 0, 0, 0, 0, 0, 0, 0, 0, 1418, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1920, 0, 0, 0, 0, 0, 0, 3612, 3075, 0, 0, 3545, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1220, 2581, 0, 0, 2569, 0, 0, 0, 227, 0, 0, 754, 2796, 0, 0, 2790, 0, 0, 0, 0, 2122, 0, 0, 3716, 1188, 2714, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 734, 0, 704, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2435, 0, 0, 0, 0, 676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2573, 0, 2922, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1285, 0, 0, 0, 439, 0, 0, 0, 2912, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 963, 0, 0, 0,
-	0, 0, 0, 1330, 0, 0, 0, 3185, 0, 0, 0, 0, 176, 909, 2311, 1372, 2754, 0, 0, 0, 0, 0, 3537, 0, 0, 0, 0, 0, 0, 0, 0, 1675,
-	0, 0, 0, 0, 1398, 0, 0, 0, 0, 0, 0, 0, 0, 0, 502, 205, 0, 0, 0, 0, 0, 947, 0, 0, 0, 0, 0, 0, 0, 3001, 0, 0,
-	0, 0, 3641, 1839, 2970, 0, 0, 0, 0, 0, 2446, 0, 0, 0, 0, 1422, 0, 553, 2398, 3574, 1020, 0, 0, 0, 3134, 0, 0, 0, 0, 0, 1457, 0,
-	0, 0, 0, 0, 1030, 2396, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3564, 0, 0, 2853, 0, 0, 0, 0, 0, 0, 0, 545, 0, 0,
-	0, 0, 0, 1179, 0, 0, 0, 0, 0, 0, 0, 0, 784, 0, 0, 1117, 0, 0, 0, 0, 1162, 21, 0, 0, 0, 0, 0, 0, 0, 3336, 0, 1576,
-	2008, 3048, 0, 0, 3438, 1463, 0, 0, 0, 0, 1801, 0, 0, 1136, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3139, 1123, 0, 0, 0, 0, 0, 353,
-	2358, 0, 0, 2517, 0, 0, 1549, 0, 0, 0, 0, 0, 0, 590, 0, 2960, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1847, 779, 1196, 3039, 0, 0, 2511,
-	0, 0, 0, 0, 2218, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2635, 0, 0, 0, 1397, 0, 0, 0, 0, 0, 0, 0, 3629, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1585, 0, 0, 0, 0, 94, 0, 2659, 0, 0, 0, 0, 0, 1571, 0, 0, 0, 0, 3234, 0, 0,
-	0, 0, 0, 0, 0, 0, 1156, 0, 0, 0, 2615, 0, 0, 0, 542, 0, 1868, 828, 1724, 0, 0, 0, 0, 1308, 0, 0, 2829, 3787, 109, 0, 0, 0,
-	167, 0, 0, 0, 844, 0, 0, 0, 0, 2596, 0, 0, 1699, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3333, 910, 0, 2782, 0, 0, 0, 0,
-	0, 0, 0, 0, 312, 2778, 0, 2549, 119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 0, 0, 3312, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3413, 0, 0, 3208, 0, 3163, 0, 0, 10, 0, 0, 0, 3099, 0, 1501, 0, 0, 0, 0, 0, 392, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1970, 0, 0, 0, 0, 0, 0, 1033, 0, 1060, 0, 0, 68, 2335, 0, 0, 0, 0, 681, 632, 0, 0, 0, 3315, 2821, 0, 0,
-	0, 0, 0, 0, 0, 3661, 1927, 0, 0, 0, 0, 0, 0, 0, 908, 0, 0, 0, 0, 0, 0, 2798, 0, 0, 629, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1761, 0, 1140, 0, 2670, 0, 0, 0, 0, 0, 3744, 0, 0, 1336, 806, 0, 0, 0, 0, 240, 1364, 3430, 3457, 0,
-	427, 0, 0, 1173, 2578, 2267, 0, 0, 0, 0, 0, 949, 0, 2300, 0, 0, 2204, 0, 2010, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 172, 1218, 0, 3411, 1021, 0, 802, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3800, 0, 0, 1429, 1762, 0, 0,
-	0, 0, 0, 2423, 0, 0, 0, 0, 0, 2302, 641, 3645, 0, 0, 0, 3321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1048, 0, 0, 3501, 1807, 1022,
-	3325, 0, 0, 0, 0, 529, 1389, 1646, 3424, 2412, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3121, 0, 499, 2042, 3731, 3502, 0, 0, 0, 2610, 0, 0, 0,
-	0, 958, 0, 0, 2023, 0, 0, 0, 0, 0, 0, 2434, 0, 0, 0, 953, 2083, 2369, 0, 405, 0, 0, 2915, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2612, 0, 0, 0, 0, 3086, 3266, 0, 0, 1341, 0, 0, 3199, 0, 0, 0, 0, 2682, 0, 0, 0, 0, 0, 0, 0,
-	0, 142, 0, 0, 0, 0, 0, 1637, 2519, 0, 0, 0, 3706, 0, 0, 0, 30, 2496, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1360, 0, 0,
-	0, 0, 0, 1965, 0, 2976, 2196, 2602, 0, 0, 0, 2420, 0, 0, 0, 0, 3146, 588, 0, 0, 2004, 0, 0, 46, 0, 0, 0, 0, 0, 924, 0, 0,
-	0, 0, 0, 0, 0, 1635, 0, 2637, 0, 885, 0, 0, 0, 3627, 0, 0, 0, 0, 2935, 0, 1302, 1619, 0, 0, 2585, 0, 224, 432, 0, 3069, 1184, 3660,
-	0, 0, 3045, 1101, 0, 0, 0, 1909, 3284, 0, 0, 0, 0, 3683, 0, 0, 0, 0, 0, 943, 196, 1550, 2017, 0, 2745, 2904, 47, 3334, 0, 0, 0, 2954,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3726, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2453, 0,
-	1841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1365, 0, 0, 0, 0, 0, 1554, 0, 0, 2231, 0, 0, 1756, 0, 0, 0, 0, 0, 0,
-	1814, 1052, 0, 1274, 0, 0, 0, 0, 0, 0, 2917, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 284, 1998, 0, 0, 0, 1424, 0, 0, 0,
-	3561, 1183, 0, 0, 0, 0, 0, 2373, 3070, 3132, 0, 0, 1575, 876, 0, 2820, 0, 0, 0, 440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 777, 0, 0,
-	0, 0, 0, 0, 0, 0, 2345, 3049, 0, 0, 0, 538, 0, 0, 0, 0, 0, 0, 3222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1749, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2910, 1975, 3240, 2616, 0, 0, 3270, 0,
-	2464, 0, 0, 0, 0, 0, 0, 2070, 1121, 2385, 0, 60, 0, 0, 0, 0, 0, 0, 1115, 2169, 0, 0, 2352, 0, 3745, 0, 0, 0, 0, 0, 424, 0,
-	3310, 0, 0, 0, 0, 0, 0, 0, 0, 1440, 0, 0, 0, 0, 0, 0, 1972, 846, 429, 2201, 3650, 0, 0, 1982, 3367, 2051, 1325, 0, 0, 0, 1946, 332,
-	0, 0, 0, 2064, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1864, 0, 0, 3686, 0, 0, 0, 1248, 0, 0, 0, 1954, 0, 253, 322, 2588, 3760, 0, 0,
-	0, 0, 3771, 0, 0, 0, 0, 0, 0, 2680, 0, 0, 0, 0, 0, 0, 0, 0, 217, 0, 0, 0, 743, 1288, 1943, 0, 274, 1268, 1988, 187, 0, 0,
-	0, 0, 0, 0, 0, 2110, 2971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3766, 0, 0, 0, 2729, 0, 525, 0, 505, 0, 1944, 0,
-	0, 0, 0, 2078, 0, 1425, 0, 0, 0, 1315, 3555, 0, 2356, 0, 0, 1755, 268, 3302, 0, 0, 0, 0, 0, 0, 0, 0, 1466, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1652, 0, 799, 1793, 0, 0, 0, 0, 0, 0, 991, 0, 2, 3801, 0, 630, 1167, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 461, 2932, 1498, 0, 0, 2661, 0, 0, 0, 3329, 0, 0, 0, 0, 0, 0, 0, 1662, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1522, 0, 0, 0, 0, 233, 0, 0, 0, 0, 320, 0, 2993, 0, 3719, 0, 3737, 0, 0, 0, 1632, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3548, 0, 0, 0, 2918, 0, 0, 2837, 0, 0, 0, 0, 3282, 0, 0, 1470, 0, 0, 0, 0, 0, 0, 0, 1093, 2907, 2372, 0, 3202, 0, 0, 104,
-	0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 0, 2360, 0, 0, 0, 2865, 0, 0, 0, 0, 0, 0, 2757, 2421, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3699, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 584, 0, 541, 0, 3107, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1299, 2611, 0, 0, 0, 0, 0, 1297, 0, 0, 1781, 0, 0, 0, 0, 0, 0, 3355, 3516, 0, 996, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2144, 0, 0, 0, 0, 0, 0, 0, 0, 1374, 0, 3265, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1332, 0, 0, 0, 3616,
-	0, 0, 0, 0, 1771, 0, 0, 0, 0, 0, 0, 1281, 0, 0, 2992, 1206, 3452, 0, 0, 0, 2473, 0, 0, 0, 3510, 0, 0, 2436, 0, 1385, 0, 0,
-	1333, 0, 32, 73, 3262, 3572, 0, 70, 420, 1054, 0, 0, 0, 997, 0, 3295, 2066, 0, 0, 0, 0, 1421, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0,
-	1024, 1741, 0, 0, 0, 445, 3687, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3361, 0, 0, 0, 2426, 0, 0, 0, 0, 0, 0, 0, 827, 0, 0,
-	0, 0, 0, 0, 1548, 1689, 3239, 0, 0, 0, 0, 0, 0, 2275, 0, 0, 0, 0, 0, 0, 0, 2341, 0, 111, 1936, 0, 0, 0, 2678, 0, 800, 0,
-	304, 0, 0, 3263, 0, 0, 2548, 0, 0, 1253, 0, 0, 0, 849, 0, 0, 0, 0, 0, 0, 0, 0, 509, 2731, 803, 0, 838, 1932, 0, 3279, 2762, 0,
-	0, 0, 0, 0, 0, 1077, 0, 0, 0, 0, 0, 0, 3601, 0, 0, 0, 0, 0, 0, 0, 0, 3788, 0, 152, 0, 1141, 0, 0, 0, 0, 0, 0,
-	2811, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1694, 0, 0, 0, 0, 0, 0, 2142, 2699, 0, 3705, 0, 1673,
-	1768, 1682, 2361, 0, 0, 0, 0, 1873, 0, 16, 0, 3767, 0, 0, 0, 0, 1064, 0, 0, 0, 0, 0, 3506, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1386, 0, 3067, 0, 0, 0, 0, 0, 2011, 555, 880, 2427, 0, 0, 0, 0, 0, 2295, 0, 0, 0, 171, 0, 0, 0, 2969,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1500, 0, 0, 0, 0, 0, 2237, 0, 2351, 3104, 0, 0,
-	0, 0, 0, 832, 0, 0, 0, 0, 2965, 0, 602, 0, 0, 0, 705, 0, 0, 0, 3689, 0, 0, 0, 709, 0, 0, 2014, 0, 0, 1544, 0, 0, 1293,
-	0, 0, 0, 0, 738, 2088, 0, 0, 0, 0, 0, 3362, 0, 3064, 453, 0, 0, 0, 17, 2936, 0, 0, 0, 2304, 0, 0, 0, 0, 0, 0, 0, 3785,
-	2106, 2151, 3215, 0, 134, 0, 0, 3431, 0, 0, 0, 0, 0, 0, 0, 2644, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3365, 0, 0, 3256, 0, 181, 0, 0, 0, 486, 0, 0, 790, 0, 2948, 0, 0, 0, 0, 0, 2766, 0, 0, 0, 954, 2836, 0, 0, 3348, 0,
-	0, 2801, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2845, 0, 0, 0, 0, 0, 0, 0, 3377, 0, 0, 0, 0,
-	0, 0, 1584, 0, 0, 0, 3799, 3470, 0, 0, 0, 2061, 0, 0, 0, 0, 2552, 0, 0, 0, 0, 0, 64, 878, 0, 2060, 0, 3628, 0, 464, 0, 0,
-	0, 0, 0, 0, 2485, 3445, 1383, 0, 3024, 0, 1991, 0, 0, 0, 3694, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2054, 0, 0, 3412, 0, 0, 491, 455, 536, 0, 0, 717, 3101, 0, 0, 0, 0, 0, 0, 3776, 0, 0, 1827, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 2368, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 728, 2825, 1246, 0, 0, 2118, 3460, 0, 0,
-	0, 0, 0, 1626, 0, 0, 0, 0, 0, 3224, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1368, 2415, 0, 698, 751, 0, 0, 982, 605, 0,
-	1518, 1842, 0, 0, 1309, 0, 0, 0, 2145, 768, 753, 3088, 2403, 0, 0, 0, 0, 0, 0, 2846, 0, 0, 0, 781, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 203, 0, 0, 3073, 2215, 2185, 0, 0, 0, 0, 0, 3128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 511, 0, 0, 0, 0, 0, 3044,
-	0, 0, 0, 2559, 0, 0, 0, 0, 0, 841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 961, 0, 2184, 0, 1187, 0, 0, 0, 1464, 0, 0, 0,
-	0, 0, 0, 0, 1002, 0, 0, 0, 0, 2831, 0, 0, 0, 0, 0, 0, 3400, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1911, 0, 0, 0, 1041, 1434, 0, 0, 280, 0, 441, 0, 0, 1331, 3481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 977, 414, 0, 0, 0,
-	2392, 0, 0, 0, 0, 0, 0, 0, 0, 1996, 0, 3557, 0, 0, 0, 3792, 0, 0, 0, 0, 0, 0, 2221, 1678, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3718, 522, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 1685, 0, 0, 428, 2135, 0, 0, 350, 3306, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1322, 0, 0, 3477,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1711, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1172, 349, 3543, 0, 2065, 0, 0,
-	0, 0, 0, 0, 0, 2513, 0, 0, 1767, 3246, 0, 0, 0, 0, 0, 0, 0, 0, 860, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1370, 0, 0, 0,
-	0, 0, 0, 0, 0, 640, 2590, 0, 0, 0, 3011, 0, 0, 466, 0, 0, 0, 0, 0, 0, 0, 1796, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2694, 902, 3419, 0, 0, 0, 0, 929, 0, 0, 0, 0, 0, 786, 0, 0, 0, 1203, 2338, 0, 1594, 1059, 0, 0, 0, 444, 0, 0, 3119, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3812, 0, 2879, 0, 0, 0, 0, 0, 981, 0, 3370, 0, 0, 2963, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 216, 570, 0, 0, 0, 0, 1805, 0, 0, 0, 0, 0, 0, 576, 862, 1836, 0, 0, 0, 0, 0, 1565, 0, 0, 0, 2601, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2696, 3076, 0, 0, 0, 0, 3028, 0, 0, 0, 0, 0, 1125, 0, 0, 0, 0, 1323, 0, 0, 0, 0, 2617, 1661, 1412, 0, 125,
-	0, 0, 0, 2529, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 866, 0, 3634, 516, 0, 0, 0, 0, 0, 0, 2301, 0, 0, 0, 0, 1862,
-	0, 0, 0, 0, 3166, 0, 0, 0, 0, 968, 0, 0, 0, 0, 0, 0, 0, 3386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3560, 3319, 0, 0,
-	3299, 0, 2813, 0, 0, 0, 0, 0, 1613, 0, 210, 3733, 0, 0, 3153, 0, 0, 1534, 401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1103, 0, 0, 0,
-	0, 0, 0, 2203, 615, 0, 1369, 2642, 0, 0, 0, 0, 0, 182, 0, 0, 872, 0, 0, 0, 0, 0, 635, 0, 3280, 0, 0, 1551, 0, 0, 0, 0,
-	0, 0, 739, 145, 0, 869, 0, 0, 0, 0, 0, 0, 1623, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3580, 0, 0, 0, 0, 0, 0, 0, 877, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 812, 0, 0, 0, 0, 0, 0, 0, 0, 694, 0, 0, 0, 0, 99, 0, 0, 1710, 0, 0,
-	0, 0, 0, 0, 0, 348, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3653, 661, 0, 0, 0, 3111, 1280, 3790, 0, 0, 0, 2050, 3320, 3353, 3707,
-	3497, 0, 0, 0, 0, 0, 0, 0, 0, 0, 776, 0, 3354, 0, 269, 0, 0, 177, 0, 0, 0, 0, 0, 1278, 3536, 0, 0, 0, 0, 0, 0, 2140,
-	0, 0, 3780, 0, 0, 0, 0, 0, 1390, 0, 0, 0, 0, 0, 0, 1045, 0, 2901, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2209, 0, 0, 0, 1174, 0, 2114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 554, 1489, 0, 0, 0, 0,
-	0, 0, 3258, 0, 0, 0, 0, 2768, 74, 3751, 0, 200, 81, 0, 0, 649, 0, 0, 359, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1270, 1760, 0, 0, 0, 0, 0, 0, 1294, 0, 0, 0, 0, 0, 2774, 0, 0, 0, 2379, 0, 0, 2514, 0, 2952, 3466, 24, 2222, 1857, 2214, 0, 0,
-	0, 0, 0, 0, 0, 3047, 0, 0, 0, 0, 0, 0, 0, 3335, 0, 0, 0, 0, 0, 0, 0, 1721, 1042, 2091, 1941, 3014, 0, 0, 0, 0, 0, 0,
-	0, 0, 347, 0, 0, 0, 0, 1469, 2046, 0, 0, 1296, 2679, 1977, 0, 0, 0, 2658, 0, 0, 0, 0, 0, 1886, 89, 1737, 2068, 246, 0, 0, 0, 0,
-	0, 0, 0, 0, 1764, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3587, 0, 128, 0, 0, 0, 0, 0, 2260, 0, 0, 0,
-	0, 0, 820, 0, 0, 397, 2344, 3257, 0, 0, 0, 0, 0, 1405, 0, 0, 0, 3267, 3551, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1426, 0, 0,
-	0, 1633, 0, 0, 0, 0, 0, 0, 0, 0, 1290, 86, 0, 2321, 0, 0, 671, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3027, 0, 548, 0, 0, 0, 0, 0, 3406, 0, 1533, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3230, 0, 1599, 0,
-	3020, 1627, 3504, 875, 0, 2968, 0, 0, 0, 0, 0, 2647, 0, 110, 0, 0, 1506, 1688, 0, 0, 0, 3401, 0, 0, 0, 0, 0, 1190, 0, 0, 0, 0,
-	0, 0, 0, 3821, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1775, 0, 0, 0, 0, 0, 448, 3739, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2487, 0, 2289, 3578, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3330, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1849, 0, 0, 0, 1137, 1279, 0, 0, 2099, 0, 2577, 0, 0, 0, 0, 3394, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1165, 0, 0, 0, 0, 0, 0, 1669, 0, 793, 0, 0, 0, 0, 2570, 0, 0, 0, 0, 281, 3797, 0, 664, 0, 0, 0, 0,
-	0, 0, 0, 0, 3327, 1716, 0, 0, 0, 0, 0, 3723, 0, 1161, 0, 0, 204, 0, 2194, 2639, 0, 0, 3529, 0, 0, 0, 0, 0, 2465, 848, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 408, 3071, 0, 0, 0, 0, 0, 1812, 0, 3051, 0, 0, 0, 0, 0, 0, 0,
-	0, 2613, 0, 0, 0, 0, 2463, 0, 0, 0, 3235, 0, 0, 0, 0, 1230, 0, 0, 0, 0, 0, 0, 0, 2554, 0, 0, 2483, 0, 0, 0, 0, 0,
-	0, 1860, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3245, 1595, 0, 3644, 2567, 0, 0, 0, 0, 0,
-	1743, 0, 0, 0, 0, 2181, 0, 0, 0, 0, 0, 0, 84, 0, 0, 1663, 0, 0, 0, 0, 0, 0, 0, 0, 2711, 0, 0, 0, 3387, 0, 3341, 0,
-	0, 247, 3640, 0, 1519, 0, 0, 0, 0, 1912, 0, 0, 0, 0, 0, 1166, 3453, 0, 0, 1819, 0, 0, 0, 770, 0, 0, 2838, 0, 0, 0, 1539, 0,
-	0, 419, 0, 2742, 0, 1468, 2663, 2568, 0, 813, 3426, 1028, 0, 0, 0, 0, 0, 2264, 1015, 1720, 1772, 2200, 2112, 0, 0, 0, 0, 0, 2255, 0, 0, 0,
-	0, 0, 0, 0, 2726, 0, 3444, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2409, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2230, 1559, 1690, 0,
-	0, 0, 0, 0, 0, 0, 0, 194, 3179, 1122, 0, 0, 1542, 293, 2168, 0, 0, 0, 0, 0, 0, 0, 0, 1411, 0, 0, 0, 0, 0, 0, 0, 3520,
-	0, 1035, 2684, 1893, 3272, 2996, 2383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3456, 0, 0, 0, 1791, 1557, 1343, 0, 0, 0, 0, 3189, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2723, 0, 2236, 0, 2149, 3500, 360, 0, 0, 0, 0, 2705, 540, 0, 0, 148, 0, 1853, 0, 0, 0, 0, 0, 0,
-	1579, 0, 0, 0, 0, 0, 0, 402, 2719, 0, 0, 2928, 0, 323, 0, 0, 0, 0, 0, 1804, 0, 3350, 0, 0, 0, 0, 2312, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 67, 546, 1305, 0, 1566, 0, 0, 2583, 3041, 0, 1119, 0, 0, 0, 0, 0, 1139, 0, 0, 0, 0, 3130, 0, 0,
-	0, 3743, 0, 0, 0, 0, 0, 0, 0, 3708, 2751, 0, 0, 0, 0, 0, 459, 0, 0, 0, 0, 0, 0, 0, 1361, 0, 0, 0, 0, 0, 1902, 0,
-	0, 0, 1135, 0, 0, 0, 0, 0, 0, 3556, 0, 0, 870, 1644, 2268, 0, 0, 0, 0, 0, 0, 0, 716, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1215, 0, 0, 944, 0, 0, 0, 2318, 0, 0, 0, 0, 0, 1269, 0, 2883, 0, 0, 0, 0,
-	1956, 0, 0, 0, 0, 3090, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1353, 2153, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2348, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2438, 0, 0, 0, 0, 0, 0, 0, 0, 3062, 0, 0, 0, 0, 0, 0, 0, 3053, 0, 0, 0, 1356, 1410,
-	0, 0, 2250, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3549, 39, 3133, 0, 0, 0, 0,
-	3663, 0, 0, 0, 3462, 0, 1608, 0, 0, 0, 317, 0, 0, 0, 3331, 0, 0, 0, 2456, 3087, 2162, 0, 127, 0, 3479, 0, 0, 3498, 0, 389, 886, 2636,
-	0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0, 0, 0, 0, 0, 3595, 0, 0, 0, 0, 0, 0, 0, 932, 0, 0, 0, 0, 0, 2210, 0, 0,
-	0, 0, 0, 0, 0, 2942, 0, 0, 0, 0, 2270, 358, 123, 3621, 1546, 1935, 0, 0, 0, 0, 0, 2265, 3305, 0, 2743, 0, 0, 184, 2884, 0, 0, 0,
-	0, 0, 1787, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 375, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1674, 2769, 0, 0, 0, 3273,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1609, 0, 0, 0, 3593, 0, 0, 0, 829, 1324,
-	3791, 0, 354, 2850, 3569, 0, 0, 1314, 0, 0, 0, 0, 0, 3191, 0, 0, 0, 0, 1018, 0, 0, 0, 0, 0, 0, 2900, 0, 0, 0, 0, 0, 0,
-	526, 0, 0, 609, 0, 0, 0, 0, 434, 0, 0, 0, 0, 0, 0, 3004, 0, 3274, 487, 0, 2056, 0, 0, 0, 0, 0, 0, 0, 2482, 0, 0, 0,
-	0, 1487, 0, 1980, 0, 0, 356, 2728, 0, 0, 0, 0, 0, 0, 0, 0, 1961, 0, 0, 2239, 0, 0, 0, 0, 0, 0, 2305, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 0, 0, 3425, 888, 1295, 0, 0, 0, 0, 0, 0, 2459, 0, 0, 906, 3213, 1683, 0, 0, 0,
-	644, 0, 0, 0, 0, 0, 920, 2555, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3152, 0, 847, 1409, 0, 0, 0, 0, 0, 341, 0, 0, 0, 0,
-	0, 0, 0, 0, 433, 0, 0, 0, 0, 0, 0, 0, 962, 0, 0, 0, 0, 0, 0, 0, 643, 0, 2386, 0, 0, 0, 0, 0, 0, 0, 2347, 1910,
-	0, 0, 0, 0, 0, 2991, 0, 0, 1837, 0, 0, 0, 1705, 0, 0, 0, 1157, 0, 0, 0, 0, 0, 0, 0, 0, 569, 1621, 2371, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3584, 2806, 488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3407, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2797, 0, 0, 0, 0, 394, 0, 362, 1317, 2535, 927, 3599, 2080, 2746, 3681, 2634, 0, 625, 0, 0, 0, 0, 0, 108, 0, 0, 3068, 0, 1445, 0,
-	0, 742, 881, 2540, 0, 0, 0, 0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0, 2138, 3454, 0, 0, 0, 0, 0, 0, 0, 2271, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1790, 0, 0, 1377, 0, 0, 0, 0, 1697, 0, 0, 0, 0, 0, 0, 1858, 3205, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3664, 0, 0, 0, 1266, 1759, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1154, 63, 0, 0, 0, 503, 0, 0, 3712, 0, 1955,
-	2939, 93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3233, 3356, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 701, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3415, 3098, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3268, 3554, 0, 0, 0, 0, 0, 0, 0, 2165, 0, 0, 0, 0, 0, 773, 1615,
-	0, 0, 1938, 0, 0, 0, 0, 0, 0, 1930, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 983, 2164, 3671, 1219, 36, 1811, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 718, 3615, 0, 0, 0, 0, 0, 0, 301, 0, 0, 0, 0, 0, 1444, 0, 0, 0, 0, 0, 3390, 0, 2843, 0, 0, 0, 0,
-	0, 0, 1903, 0, 3207, 0, 0, 1722, 0, 3396, 604, 0, 0, 374, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2044, 3765, 0, 1643, 0, 2451, 2903, 0, 1596, 1926, 2966, 0, 0, 0, 0, 0, 0, 0, 3109, 0, 0, 3218, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 585, 2878, 3346, 0, 0, 865, 0, 3380, 0, 0, 0, 1830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1820, 0, 3809, 826, 2689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2827, 0, 0, 3060, 0, 1878, 0, 0, 0, 0, 3458, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2040, 1547, 2107, 3434, 0, 0, 0, 0, 0, 0, 0, 689, 2399, 2491, 0, 0, 0, 0, 0, 0, 0, 0, 0, 527, 0, 0, 0, 0,
-	0, 2691, 3285, 0, 1338, 0, 3558, 0, 1945, 0, 0, 0, 2737, 0, 0, 1300, 1757, 0, 0, 0, 0, 0, 0, 1834, 2100, 3158, 0, 2370, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 839, 0, 215, 0, 1863, 0, 0, 0, 1255, 0, 750, 141, 0, 0, 0, 0, 2628, 0, 273, 636, 2027, 0, 0, 0, 0, 0, 0,
-	0, 0, 2950, 0, 1152, 0, 1326, 2718, 2032, 2607, 3393, 0, 0, 0, 0, 0, 0, 2007, 0, 0, 0, 0, 0, 0, 1960, 3517, 0, 0, 0, 0, 0, 1491,
-	0, 0, 0, 0, 0, 3055, 0, 2208, 2457, 0, 0, 0, 0, 0, 1726, 0, 0, 0, 0, 0, 3505, 0, 0, 0, 0, 2291, 897, 1458, 0, 2452, 0, 3740,
-	0, 0, 0, 2343, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1158, 0, 560, 0, 0, 0, 1795, 0, 0, 0, 0, 0, 2016,
-	0, 0, 0, 0, 0, 0, 0, 0, 2349, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 160, 2150, 2365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	423, 2104, 0, 0, 658, 0, 0, 0, 0, 1537, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1404, 2538, 0, 0, 0, 450, 772, 0, 1937, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 2261, 0, 0, 2199, 0, 0, 0, 0, 0, 0, 0, 0, 1004, 801, 1247, 3160, 218, 1508, 3567, 0,
-	0, 0, 0, 2558, 0, 0, 0, 2058, 0, 995, 0, 2675, 0, 0, 0, 1202, 0, 1587, 0, 0, 0, 0, 3214, 0, 1010, 0, 0, 0, 0, 0, 0, 0,
-	0, 2055, 3324, 0, 0, 0, 226, 231, 2839, 3253, 3490, 80, 0, 0, 0, 0, 2591, 0, 0, 969, 0, 0, 0, 0, 0, 1072, 0, 0, 0, 3721, 0, 0,
-	0, 0, 2550, 0, 0, 3260, 0, 1788, 0, 0, 0, 0, 1254, 0, 0, 3742, 0, 0, 1607, 0, 0, 0, 0, 2059, 0, 0, 1449, 0, 0, 0, 2981, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2526, 0, 0, 0, 0, 330, 0, 0, 0, 0, 0, 1026, 0, 3713, 0, 0,
-	0, 0, 0, 3795, 0, 0, 0, 0, 0, 0, 0, 3589, 0, 0, 0, 0, 0, 3732, 0, 0, 0, 3563, 0, 0, 0, 0, 0, 0, 2738, 0, 0, 0,
-	0, 62, 0, 3376, 0, 0, 2541, 0, 0, 0, 0, 1089, 0, 3115, 0, 0, 1113, 0, 0, 0, 0, 0, 0, 2542, 0, 3710, 0, 0, 0, 723, 833, 2134,
-	0, 0, 3703, 3764, 0, 0, 0, 0, 162, 373, 0, 0, 117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 2228, 0, 0, 0, 0, 1402,
-	2619, 0, 0, 3192, 0, 1580, 0, 0, 0, 0, 0, 566, 3095, 0, 0, 0, 2844, 0, 0, 0, 1226, 3196, 456, 0, 229, 2076, 0, 0, 0, 0, 0, 0,
-	282, 2979, 180, 1014, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2253, 0, 0, 2830, 655, 0, 3465, 0, 0, 0, 1068, 0, 0, 1532, 0, 0, 0, 0,
-	662, 0, 945, 1704, 0, 0, 0, 0, 1752, 1854, 1224, 0, 1964, 0, 0, 0, 3672, 0, 0, 0, 0, 0, 264, 0, 1242, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2052, 0, 0, 0, 0, 1199, 2753, 0, 0, 0, 2139, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 666, 0,
-	0, 0, 0, 0, 0, 0, 0, 3209, 0, 0, 0, 0, 0, 0, 1342, 0, 0, 0, 0, 0, 0, 0, 0, 3050, 0, 0, 0, 0, 0, 0, 0, 0,
-	363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1452, 0, 0, 504, 0, 0, 0, 0, 2892, 3539, 0, 0, 0, 1929, 0, 0, 0, 0, 2982, 0, 0,
-	0, 0, 0, 974, 2049, 0, 0, 1569, 519, 0, 0, 3165, 0, 0, 0, 0, 3100, 0, 825, 2174, 0, 223, 2864, 3607, 0, 3250, 0, 3092, 3150, 3492, 0, 0,
-	0, 0, 2402, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1098, 0, 0, 2087, 0, 0, 0, 1507, 0, 0, 0, 0, 0, 0, 0, 1105,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2940, 0, 0, 0, 1346, 1866, 1907, 2406, 0, 0, 1182, 0, 0, 0, 0, 1204, 1319, 1695, 3597, 1337, 0, 0,
-	0, 0, 3043, 0, 0, 0, 0, 2163, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1630, 0, 0, 0, 3232, 0, 0, 660, 0, 0, 0, 309,
-	1438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1003, 1914, 2614, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 0,
-	0, 3685, 0, 0, 0, 0, 0, 1306, 0, 0, 2178, 0, 0, 0, 830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3475, 0, 0, 0, 0, 0, 0,
-	2959, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 0, 1217, 0, 0, 2931, 0, 711, 987, 0, 3066, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2899, 0, 0, 3198, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1921, 0, 0, 3383, 1712, 0, 0, 3654, 0, 0, 0,
-	0, 0, 0, 0, 1061, 3405, 2166, 0, 0, 0, 2284, 0, 0, 2259, 2395, 0, 0, 0, 0, 0, 0, 2594, 2071, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1974, 0, 0, 0, 0, 0, 0, 0, 0, 3674, 0, 0, 0, 1552, 0, 0, 0, 0, 0, 597, 607, 2518, 0, 677, 0, 1660,
-	3491, 0, 1394, 0, 0, 0, 0, 0, 0, 0, 619, 0, 0, 0, 1934, 0, 0, 0, 0, 0, 0, 2624, 0, 0, 0, 3015, 2195, 0, 0, 0, 3648, 0,
-	0, 0, 0, 0, 0, 0, 0, 2448, 0, 0, 0, 0, 3509, 0, 0, 2187, 2649, 0, 3017, 0, 0, 0, 0, 0, 0, 0, 637, 100, 0, 0, 377, 2645,
-	1723, 0, 0, 0, 0, 0, 0, 610, 0, 0, 0, 0, 0, 0, 871, 252, 1301, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2898, 0, 0, 0, 0, 0, 0, 114, 0, 0, 0, 0, 0, 2444, 2512, 0, 0, 1240, 0, 0, 0, 0, 0, 0, 0, 3108, 3624, 0, 0,
-	0, 476, 0, 0, 0, 0, 0, 0, 0, 972, 0, 0, 0, 725, 2600, 0, 0, 2877, 0, 0, 0, 1461, 364, 0, 0, 0, 1516, 0, 0, 0, 0, 0,
-	0, 0, 3131, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2217, 0, 0, 0, 1080, 0, 0, 0, 0, 0, 0, 0,
+	0, 652, 0, 0, 0, 1700, 0, 0, 0, 0, 0, 0, 0, 430, 0, 0, 0, 0, 0, 1329, 289, 3257, 0, 0, 0, 0, 0, 0, 715, 0, 0, 0,
+	0, 0, 2205, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2695, 0, 0, 1631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 510, 0, 2543, 3096, 0, 0, 0, 0, 0, 0, 0, 2745, 0, 0, 0, 0, 0,
+	0, 0, 873, 1108, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1660, 0, 0, 2246, 0, 0, 0, 0, 0, 0, 0, 2893, 382, 0, 0, 0,
+	0, 1992, 0, 686, 0, 0, 0, 594, 0, 0, 1476, 2817, 0, 0, 0, 2964, 967, 0, 0, 82, 2786, 0, 324, 477, 0, 0, 1988, 3820, 44, 0, 0, 2822,
+	0, 0, 0, 0, 0, 378, 2300, 0, 0, 0, 0, 0, 0, 1748, 3671, 0, 0, 2357, 0, 0, 0, 1737, 2726, 0, 0, 0, 0, 587, 3162, 3736, 0, 0,
+	0, 992, 0, 0, 2848, 0, 0, 0, 0, 0, 0, 0, 0, 0, 346, 0, 577, 0, 0, 0, 0, 0, 0, 0, 3473, 1311, 0, 0, 0, 0, 0, 0,
+	0, 964, 0, 3524, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2653, 237, 2097, 2645, 3629, 0, 0, 0,
+	3508, 0, 0, 0, 0, 0, 3110, 0, 0, 0, 0, 0, 2346, 0, 198, 0, 0, 591, 0, 0, 0, 446, 626, 49, 0, 0, 2835, 0, 0, 1469, 0, 0,
+	3658, 0, 0, 0, 0, 1776, 0, 0, 948, 0, 2173, 0, 0, 0, 0, 0, 0, 0, 942, 0, 0, 0, 0, 0, 0, 0, 0, 1642, 0, 0, 0, 0,
+	0, 0, 810, 0, 0, 3478, 0, 0, 0, 0, 0, 0, 0, 0, 1038, 0, 1710, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 1075, 1756, 0,
+	3491, 2114, 3619, 0, 2692, 0, 693, 0, 0, 0, 0, 0, 0, 3705, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1746, 0, 0, 0, 0, 33, 1537,
+	0, 0, 1425, 0, 0, 0, 3380, 0, 2761, 0, 0, 0, 0, 0, 3125, 0, 0, 1358, 3676, 0, 0, 407, 1304, 40, 0, 0, 0, 0, 0, 3016, 0, 0,
+	0, 0, 699, 642, 3390, 0, 0, 0, 0, 2524, 0, 0, 0, 2223, 0, 0, 0, 0, 559, 0, 2196, 0, 1525, 2454, 0, 0, 0, 1950, 2307, 959, 2674, 2801,
+	1118, 3613, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1874, 3353, 0, 0, 0, 783, 911, 0, 0, 0, 2707, 0, 0, 0, 0, 0, 0, 3037,
+	0, 3015, 0, 583, 0, 3185, 0, 0, 0, 442, 143, 0, 0, 0, 0, 0, 2700, 0, 0, 0, 0, 0, 0, 3090, 0, 971, 1655, 2610, 0, 0, 0, 0,
+	0, 3244, 3361, 0, 0, 0, 500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3559, 731, 766, 2189, 0, 0, 361, 2951, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1389, 0, 0, 0, 0, 0, 0, 0, 0, 2039, 0, 0, 0, 3012,
+	0, 0, 0, 0, 1542, 0, 0, 0, 0, 0, 0, 0, 0, 0, 907, 0, 0, 0, 0, 0, 0, 1242, 1834, 0, 0, 0, 0, 0, 0, 1464, 0, 0,
+	861, 0, 0, 0, 0, 0, 0, 2678, 0, 0, 0, 0, 0, 1600, 1011, 2382, 2405, 3575, 0, 0, 0, 1768, 0, 824, 3423, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1181, 0, 1368, 0, 0, 0, 1382, 0, 0, 611, 957, 0, 0, 0, 757, 0, 0, 0, 0, 939, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2505, 0, 0, 1051, 1421, 0, 0, 0, 0, 0, 0, 3170, 0, 0, 0,
+	0, 0, 1576, 1643, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 547, 764, 1667, 2266, 1277, 0, 0, 0, 0, 451, 0, 0, 0, 0, 0, 0, 0, 0,
+	3413, 0, 314, 0, 1005, 0, 0, 0, 0, 2330, 0, 2788, 0, 0, 0, 0, 0, 0, 3784, 0, 0, 0, 0, 0, 0, 0, 884, 2670, 0, 0, 0, 0,
+	0, 2100, 0, 0, 0, 0, 0, 0, 0, 794, 0, 2122, 2866, 0, 0, 0, 0, 3152, 0, 197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3029, 0, 85, 0, 2478, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1538, 0, 0, 0, 0, 0, 0, 261, 746, 2948, 0, 867, 797, 0, 0, 0, 0, 0, 534, 0,
+	0, 0, 0, 0, 0, 2506, 0, 0, 874, 2243, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2471, 0, 0, 2551, 0, 2613, 0, 0, 2297, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 780, 2443, 0, 1572, 506, 0, 0, 0, 0, 0, 1128, 0, 0, 0, 0, 0, 0, 2697, 0, 0, 998, 0, 0, 893, 950,
+	3655, 0, 0, 0, 0, 0, 0, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1082, 0, 2713, 0, 0, 0, 1968, 0, 0, 465, 0, 0, 0,
+	0, 3770, 0, 0, 913, 0, 0, 0, 0, 1626, 0, 0, 0, 918, 2794, 0, 0, 0, 0, 0, 0, 3179, 0, 3155, 2422, 0, 0, 0, 0, 0, 0, 0,
+	765, 0, 0, 0, 0, 192, 0, 0, 0, 0, 0, 0, 2099, 2711, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3340, 398, 0, 3229, 0, 0, 3119, 3306,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 618, 749, 1483, 1652, 2252, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 512, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3590, 0, 0, 0, 0, 2337, 3194, 0, 0, 0, 2022, 0, 118, 0, 0, 0, 0, 1450, 0, 0, 1679, 0, 3771, 2037,
+	0, 1607, 0, 0, 0, 0, 0, 0, 0, 2286, 0, 0, 0, 1046, 0, 0, 0, 474, 0, 0, 0, 1584, 0, 0, 574, 1164, 0, 0, 0, 1198, 1999, 3795,
+	0, 0, 0, 0, 0, 3574, 0, 3489, 0, 0, 3612, 0, 0, 0, 0, 0, 0, 0, 421, 0, 0, 0, 0, 0, 0, 0, 0, 2752, 0, 0, 1585, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 581, 1214, 762, 0, 0, 513, 0, 0, 0, 0, 1398, 0, 0, 0, 3788, 0, 0, 336, 0,
+	0, 0, 0, 0, 51, 1593, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1779, 0, 0, 0, 0, 0, 0, 0, 0, 556, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3212, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 135, 1901, 19,
+	0, 3378, 0, 0, 1348, 0, 0, 3497, 2248, 0, 0, 0, 0, 0, 0, 0, 3025, 0, 0, 1715, 0, 0, 0, 0, 0, 3325, 0, 0, 0, 0, 0, 3255,
+	1820, 0, 0, 814, 0, 3483, 0, 1195, 0, 0, 0, 0, 0, 2282, 2335, 3744, 0, 0, 0, 0, 1322, 0, 0, 1452, 0, 0, 0, 0, 0, 3523, 0, 2796,
+	0, 0, 0, 0, 1253, 0, 0, 0, 1416, 0, 0, 0, 0, 0, 501, 1131, 0, 0, 0, 0, 0, 3691, 0, 0, 2421, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1640, 0, 0, 0, 0, 0, 721, 3834, 1345, 0, 0, 302, 0, 1364, 2529, 0, 0, 0, 3824, 0, 0, 0, 0, 3527, 0, 1169, 1330, 0,
+	598, 0, 0, 0, 0, 0, 0, 2535, 0, 0, 807, 0, 0, 0, 0, 0, 3496, 0, 0, 3745, 0, 2070, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	592, 0, 0, 0, 1526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2418, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 763, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1755, 2566, 0, 0, 0, 0, 0, 0, 0, 0, 980, 0, 0,
+	0, 562, 3438, 0, 0, 1749, 1234, 0, 0, 1067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2504, 0, 0, 3828, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2690, 0, 0, 0, 774, 2895, 0, 2429, 0, 3406, 0, 0, 0, 0, 3823, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2058, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 469, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2874, 0, 0, 1193, 688, 0, 0, 0, 0, 1284, 0, 0, 0, 0, 0, 0, 3711, 0, 0, 0, 0, 0, 0, 3772, 0, 0, 0, 0, 2222, 0, 0, 1689,
+	3004, 0, 0, 0, 0, 0, 0, 868, 3792, 0, 0, 0, 0, 0, 37, 0, 582, 0, 0, 0, 0, 0, 0, 0, 2130, 0, 0, 0, 0, 0, 3192, 0,
+	0, 0, 1970, 0, 0, 0, 0, 0, 0, 0, 2021, 0, 0, 2136, 0, 0, 0, 0, 984, 2050, 0, 0, 0, 0, 0, 703, 0, 0, 0, 0, 0, 1986,
+	0, 0, 0, 0, 0, 0, 1883, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3539, 1811, 0, 59, 2658, 213, 214, 3354, 0, 0, 0, 0, 0,
+	0, 225, 1602, 0, 3814, 0, 0, 0, 2708, 0, 2261, 2578, 0, 1668, 0, 549, 0, 0, 381, 0, 624, 2111, 0, 656, 0, 0, 0, 0, 1230, 0, 0, 0,
+	0, 0, 0, 0, 0, 2092, 2436, 0, 3764, 0, 822, 0, 0, 0, 0, 0, 0, 0, 14, 2320, 0, 0, 0, 0, 0, 0, 904, 0, 0, 0, 2255, 0,
+	0, 131, 0, 0, 0, 1592, 0, 0, 426, 2570, 0, 3579, 0, 8, 0, 0, 0, 0, 0, 3544, 0, 0, 0, 740, 0, 0, 0, 520, 0, 0, 0, 0,
+	0, 0, 0, 3477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1833, 0, 0, 0, 0, 0, 1095, 0, 882, 0, 0, 0, 0, 0, 0, 0, 243,
+	0, 0, 0, 174, 2655, 1156, 3049, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3819, 0, 0, 242, 0, 714, 3214, 0, 0, 0, 0, 2798, 0, 0, 0, 0,
+	0, 3455, 0, 0, 0, 0, 0, 3146, 0, 0, 0, 601, 0, 0, 1385, 883, 979, 0, 0, 0, 0, 744, 2043, 0, 0, 0, 0, 3009, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1978, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1143, 0, 0, 0, 0, 0, 0, 2281, 0, 0, 0, 0, 1846, 2918, 863,
+	0, 0, 0, 0, 0, 2508, 0, 0, 1996, 2392, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1239, 0, 0, 0, 1063, 2035, 0, 0, 0, 0, 306, 0, 0,
+	1959, 0, 3117, 0, 0, 0, 0, 2481, 0, 2437, 0, 2484, 0, 0, 2833, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2754, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1142, 0, 785, 270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3702,
+	0, 0, 0, 1657, 2855, 0, 0, 0, 0, 0, 0, 0, 0, 1043, 0, 0, 3145, 2937, 0, 0, 1736, 1017, 1202, 2534, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1918, 1482, 0, 737, 0,
+	0, 2028, 3517, 458, 0, 0, 0, 342, 483, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1071, 1695, 0, 0, 0, 2869, 0, 0, 0, 0, 0, 0, 0, 0,
+	593, 638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1853, 0, 0, 0, 0, 0, 1971, 0, 0, 0, 0, 0, 720, 1989, 2232, 0, 0, 0, 0, 0, 0,
+	1044, 1889, 0, 0, 0, 0, 1560, 0, 0, 0, 0, 0, 2806, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2560, 0, 0, 0, 0, 0,
+	0, 0, 2635, 0, 0, 0, 3689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 622, 1356, 449, 1618, 1772, 0, 0, 3393, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 6, 0, 0, 0, 0, 0, 0, 970, 1580, 0, 0, 1624, 0, 1933, 0, 0, 2672, 0, 1854, 0, 0, 2783, 0, 0, 0, 0, 38, 313, 1981, 3312,
+	3360, 2503, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 413, 3089, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2341, 3492, 0, 0, 0, 0, 0, 0, 0, 0, 1349, 0, 1481, 0, 0, 0, 3144, 1433, 2420, 1716, 3381, 0, 0, 1257, 0, 0, 1815,
+	0, 1132, 3622, 0, 0, 0, 2483, 2603, 0, 1494, 0, 0, 0, 0, 0, 0, 163, 2236, 0, 0, 0, 707, 1308, 2660, 931, 1272, 0, 0, 0, 0, 0, 0,
+	0, 0, 521, 0, 0, 2270, 0, 129, 557, 3543, 0, 0, 0, 1686, 0, 0, 3503, 0, 0, 0, 1367, 3279, 0, 0, 0, 0, 0, 2134, 0, 0, 0, 1151,
+	0, 0, 2971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3787, 0, 0, 0, 0, 1767, 0, 0, 0, 0, 0, 0,
+	0, 0, 189, 1133, 0, 0, 0, 0, 0, 722, 1268, 283, 0, 1456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1050, 0, 0, 0, 3209, 1106, 2287, 2795,
+	399, 2715, 3302, 0, 0, 0, 0, 1817, 0, 3053, 0, 0, 3181, 0, 0, 69, 0, 0, 0, 0, 103, 0, 2894, 0, 0, 236, 0, 0, 0, 2432, 0, 0,
+	2594, 0, 0, 1312, 0, 239, 732, 1027, 2744, 3349, 156, 326, 0, 0, 1083, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1920, 2764, 678, 0, 0, 0, 0,
+	0, 0, 0, 726, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 955, 0, 0, 471, 544, 2447, 87, 0, 288, 1497, 0, 0, 2493, 3301, 0, 0, 0, 0,
+	2276, 0, 0, 2887, 0, 3298, 0, 1730, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 0, 2990, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3482, 0, 0, 965, 2698, 0, 0, 0, 2209, 0, 0, 669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2480, 0, 921,
+	0, 0, 1719, 410, 1487, 0, 0, 1906, 0, 1775, 0, 0, 0, 0, 1801, 0, 0, 0, 0, 0, 3778, 0, 1056, 2082, 0, 1217, 2965, 3541, 0, 0, 106, 0,
+	0, 0, 0, 0, 0, 0, 0, 3202, 0, 0, 0, 0, 0, 0, 0, 855, 0, 0, 0, 0, 0, 3817, 1717, 0, 0, 0, 2897, 2915, 0, 0, 0, 0,
+	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1742, 0, 0, 0, 0, 0, 0, 0, 0, 1420, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1922, 0, 0, 0, 0, 0, 0, 3621, 3082, 0, 0, 3554, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1221, 2585, 0, 0, 2573, 0, 0, 0, 227, 0, 0, 754, 2803, 0, 0, 2797, 0, 0, 0, 0, 2125, 0, 0, 3725, 1189, 2719, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2502, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 734, 0, 704, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2439, 0, 0, 0, 0, 676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2577, 0, 2929, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1286, 0, 0, 0, 439, 0, 0, 0, 2919, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 963, 0, 0, 0,
+	0, 0, 0, 1331, 0, 0, 0, 3193, 0, 0, 0, 0, 176, 909, 2315, 1373, 2759, 0, 0, 0, 0, 0, 3546, 0, 0, 0, 0, 0, 0, 0, 0, 1677,
+	0, 0, 0, 0, 1400, 0, 0, 0, 0, 0, 0, 0, 0, 0, 502, 205, 0, 0, 0, 0, 0, 947, 0, 0, 0, 0, 0, 0, 0, 3008, 0, 0,
+	0, 0, 3650, 1841, 2977, 0, 0, 0, 0, 0, 2450, 0, 0, 0, 0, 1424, 0, 553, 2402, 3583, 1020, 0, 0, 0, 3142, 0, 0, 0, 0, 0, 1459, 0,
+	0, 0, 0, 0, 1030, 2400, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3573, 0, 0, 2860, 0, 0, 0, 0, 0, 0, 0, 545, 0, 0,
+	0, 0, 0, 1180, 0, 0, 0, 0, 0, 0, 0, 0, 784, 0, 0, 1117, 0, 0, 0, 0, 1163, 21, 0, 0, 0, 0, 0, 0, 0, 3344, 0, 1578,
+	2010, 3055, 0, 0, 3447, 1465, 0, 0, 0, 0, 1803, 0, 0, 1136, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3147, 1123, 0, 0, 0, 0, 0, 353,
+	2362, 0, 0, 2521, 0, 0, 1551, 0, 0, 0, 0, 0, 0, 590, 0, 2967, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1849, 779, 1197, 3046, 0, 0, 2515,
+	0, 0, 0, 0, 2221, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2640, 0, 0, 0, 1399, 0, 0, 0, 0, 0, 0, 0, 3638, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1587, 0, 0, 0, 0, 94, 0, 2664, 0, 0, 0, 0, 0, 1573, 0, 0, 0, 0, 3242, 0, 0,
+	0, 0, 0, 0, 0, 0, 1157, 0, 0, 0, 2620, 0, 0, 0, 542, 0, 1870, 828, 1726, 0, 0, 0, 0, 1309, 0, 0, 2836, 3796, 109, 0, 0, 0,
+	167, 0, 0, 0, 844, 0, 0, 0, 0, 2601, 0, 0, 1701, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3341, 910, 0, 2789, 0, 0, 0, 0,
+	0, 0, 0, 0, 312, 2785, 0, 2553, 119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 0, 0, 3320, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3422, 0, 0, 3216, 0, 3171, 0, 0, 10, 0, 0, 0, 3106, 0, 1503, 0, 0, 0, 0, 0, 392, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1972, 0, 0, 0, 0, 0, 0, 1033, 0, 1060, 0, 0, 68, 2339, 0, 0, 0, 0, 681, 632, 0, 0, 0, 3323, 2828, 0, 0,
+	0, 0, 0, 0, 0, 3670, 1929, 0, 0, 0, 0, 0, 0, 0, 908, 0, 0, 0, 0, 0, 0, 2805, 0, 0, 629, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1763, 0, 1140, 0, 2675, 0, 0, 0, 0, 0, 3753, 0, 0, 1337, 806, 0, 0, 0, 0, 240, 1365, 3439, 3466, 0,
+	427, 0, 0, 1174, 2582, 2271, 0, 0, 0, 0, 0, 949, 0, 2304, 0, 0, 2207, 0, 2012, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 172, 1219, 0, 3420, 1021, 0, 802, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3809, 0, 0, 1431, 1764, 0, 0,
+	0, 0, 0, 2427, 0, 0, 0, 0, 0, 2306, 641, 3654, 0, 0, 0, 3329, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1048, 0, 0, 3510, 1809, 1022,
+	3333, 0, 0, 0, 0, 529, 1391, 1648, 3433, 2416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3128, 0, 499, 2044, 3740, 3511, 0, 0, 0, 2615, 0, 0, 0,
+	0, 958, 0, 0, 2025, 0, 0, 0, 0, 0, 0, 2438, 0, 0, 0, 953, 2086, 2373, 0, 405, 0, 0, 2922, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2617, 0, 0, 0, 0, 3093, 3274, 0, 0, 1342, 0, 0, 3207, 0, 0, 0, 0, 2687, 0, 0, 0, 0, 0, 0, 0,
+	0, 142, 0, 0, 0, 0, 0, 1639, 2523, 0, 0, 0, 3715, 0, 0, 0, 30, 2500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1361, 0, 0,
+	0, 0, 0, 1967, 0, 2983, 2199, 2607, 0, 0, 0, 2424, 0, 0, 0, 0, 3154, 588, 0, 0, 2006, 0, 0, 46, 0, 0, 0, 0, 0, 924, 0, 0,
+	0, 0, 0, 0, 0, 1637, 0, 2642, 0, 885, 0, 0, 0, 3636, 0, 0, 0, 0, 2942, 0, 1303, 1621, 0, 0, 2590, 0, 224, 432, 0, 3076, 1185, 3669,
+	0, 0, 3052, 1101, 0, 0, 0, 1911, 3292, 0, 0, 0, 0, 3692, 0, 0, 0, 0, 0, 943, 196, 1552, 2019, 0, 2750, 2911, 47, 3342, 0, 0, 0, 2961,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3735, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2457, 0,
+	1843, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1366, 0, 0, 0, 0, 0, 1556, 0, 0, 2234, 0, 0, 1758, 0, 0, 0, 0, 0, 0,
+	1816, 1052, 0, 1275, 0, 0, 0, 0, 0, 0, 2924, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 284, 2000, 0, 0, 0, 1426, 0, 0, 0,
+	3570, 1184, 0, 0, 0, 0, 0, 2377, 3077, 3139, 0, 0, 1577, 876, 0, 2827, 0, 0, 0, 440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 777, 0, 0,
+	0, 0, 0, 0, 0, 0, 2349, 3056, 0, 0, 0, 538, 0, 0, 0, 0, 0, 0, 3230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2917, 1977, 3248, 2621, 0, 0, 3278, 0,
+	2468, 0, 0, 0, 0, 0, 0, 2073, 1121, 2389, 0, 60, 0, 0, 0, 0, 0, 0, 1115, 2172, 0, 0, 2356, 0, 3754, 0, 0, 0, 0, 0, 424, 0,
+	3318, 0, 0, 0, 0, 0, 0, 0, 0, 1442, 0, 0, 0, 0, 0, 0, 1974, 846, 429, 2204, 3659, 0, 0, 1984, 3376, 2053, 1326, 0, 0, 0, 1948, 332,
+	0, 0, 0, 2067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1866, 0, 0, 3695, 0, 0, 0, 1249, 0, 0, 0, 1956, 0, 253, 322, 2593, 3769, 0, 0,
+	0, 0, 3780, 0, 0, 0, 0, 0, 0, 2685, 0, 0, 0, 0, 0, 0, 0, 0, 217, 0, 0, 0, 743, 1289, 1945, 0, 274, 1269, 1990, 187, 2773, 0,
+	0, 0, 0, 0, 0, 2113, 2978, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3775, 0, 0, 0, 2734, 0, 525, 0, 505, 0, 1946, 0,
+	0, 0, 0, 2081, 0, 1427, 0, 0, 0, 1316, 3564, 0, 2360, 0, 0, 1757, 268, 3310, 0, 0, 0, 0, 0, 0, 0, 0, 1468, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1654, 0, 799, 1795, 0, 0, 0, 0, 0, 0, 991, 0, 2, 3810, 0, 630, 1168, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 461, 2939, 1500, 0, 0, 2666, 0, 0, 0, 3337, 0, 0, 0, 0, 0, 0, 0, 1664, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1524, 0, 0, 0, 0, 233, 0, 0, 0, 0, 320, 0, 3000, 0, 3728, 0, 3746, 0, 0, 0, 1634, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3557, 0, 0, 0, 2925, 0, 0, 2844, 0, 0, 0, 0, 3290, 0, 0, 1472, 0, 0, 0, 0, 0, 0, 0, 1093, 2914, 2376, 0, 3210, 0, 0, 104,
+	0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 0, 2364, 0, 0, 0, 2872, 0, 0, 0, 0, 0, 0, 2762, 2425, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3708, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 584, 0, 541, 0, 3114, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1300, 2616, 0, 0, 0, 0, 0, 1298, 0, 0, 1783, 0, 0, 0, 0, 0, 0, 3364, 3525, 0, 996, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2147, 0, 0, 0, 0, 0, 0, 0, 0, 1375, 0, 3273, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1333, 0, 0, 0, 3625,
+	0, 0, 0, 0, 1773, 0, 0, 0, 0, 0, 0, 1282, 0, 0, 2999, 1207, 3461, 0, 0, 0, 2477, 0, 0, 0, 3519, 0, 0, 2440, 0, 1387, 0, 0,
+	1334, 0, 32, 73, 3270, 3581, 0, 70, 420, 1054, 0, 0, 0, 997, 0, 3303, 2069, 0, 0, 0, 0, 1423, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0,
+	1024, 1743, 0, 0, 0, 445, 3696, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3370, 0, 0, 0, 2430, 0, 0, 0, 0, 0, 0, 0, 827, 0, 0,
+	0, 0, 0, 0, 1550, 1691, 3247, 0, 0, 0, 0, 0, 0, 2279, 0, 0, 0, 0, 0, 0, 0, 2345, 0, 111, 1938, 0, 0, 0, 2683, 0, 800, 0,
+	304, 0, 0, 3271, 0, 0, 2552, 0, 0, 1254, 0, 0, 0, 849, 0, 0, 0, 0, 0, 0, 0, 0, 509, 2736, 803, 0, 838, 1934, 0, 3287, 2768, 0,
+	0, 0, 0, 0, 0, 1077, 0, 0, 0, 0, 0, 0, 3610, 0, 0, 0, 0, 0, 0, 0, 0, 3797, 0, 152, 0, 1141, 0, 0, 0, 0, 0, 0,
+	2818, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1696, 0, 0, 0, 0, 0, 0, 2145, 2704, 0, 3714, 0, 1675,
+	1770, 1684, 2365, 0, 0, 0, 0, 1875, 0, 16, 0, 3776, 0, 0, 0, 0, 1064, 0, 0, 0, 0, 0, 3515, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1388, 0, 3074, 0, 0, 0, 0, 0, 2013, 555, 880, 2431, 0, 0, 0, 0, 0, 2299, 0, 0, 0, 171, 0, 0, 0, 2976,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1502, 0, 0, 0, 0, 0, 2240, 0, 2355, 3111, 0, 0,
+	0, 0, 0, 832, 0, 0, 0, 0, 2972, 0, 602, 0, 0, 0, 705, 0, 0, 0, 3698, 0, 0, 0, 709, 0, 0, 2016, 0, 0, 1546, 0, 0, 1294,
+	0, 0, 0, 0, 738, 2091, 0, 0, 0, 0, 0, 3371, 0, 3071, 453, 0, 0, 0, 17, 2943, 0, 0, 0, 2308, 0, 0, 0, 0, 0, 0, 0, 3794,
+	2109, 2154, 3223, 0, 134, 0, 0, 3440, 0, 0, 0, 0, 0, 0, 0, 2649, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3374, 0, 0, 3264, 0, 181, 0, 0, 0, 486, 0, 0, 790, 0, 2955, 0, 0, 0, 0, 0, 2772, 0, 0, 0, 954, 2843, 0, 0, 3357, 0,
+	0, 2808, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2852, 0, 0, 0, 0, 0, 0, 0, 3386, 0, 0, 0, 0,
+	0, 0, 1586, 0, 0, 0, 3808, 3479, 0, 0, 0, 2064, 0, 0, 0, 0, 2556, 0, 0, 0, 0, 0, 64, 878, 0, 2063, 0, 3637, 0, 464, 0, 0,
+	0, 0, 0, 0, 2489, 3454, 1384, 0, 3031, 0, 1993, 0, 0, 0, 3703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2056, 0, 0, 3421, 0, 0, 491, 455, 536, 0, 0, 717, 3108, 0, 0, 0, 1145, 0, 0, 3785, 0, 0, 1829, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 2372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 728, 2832, 1247, 0, 0, 2121, 3469, 0, 0,
+	0, 0, 0, 1628, 0, 0, 0, 0, 0, 3232, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1369, 2419, 0, 698, 751, 0, 0, 982, 605, 0,
+	1520, 1844, 0, 0, 1310, 0, 0, 0, 2148, 768, 753, 3095, 2407, 0, 0, 0, 0, 0, 0, 2853, 0, 0, 0, 781, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 203, 0, 0, 3080, 2218, 2188, 0, 0, 0, 0, 0, 3135, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 511, 0, 0, 0, 0, 0, 3051,
+	0, 0, 0, 2563, 0, 0, 0, 0, 0, 841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 961, 0, 2187, 0, 1188, 0, 0, 0, 1466, 0, 0, 0,
+	0, 0, 0, 0, 1002, 0, 0, 0, 0, 2838, 0, 0, 0, 0, 0, 0, 3409, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1913, 0, 0, 0, 1041, 1436, 0, 0, 280, 0, 441, 0, 0, 1332, 3490, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 977, 414, 0, 0, 0,
+	2396, 0, 0, 0, 0, 0, 0, 0, 0, 1998, 0, 3566, 0, 0, 0, 3801, 0, 0, 0, 0, 0, 0, 2224, 1680, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3727, 522, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 1687, 0, 0, 428, 2138, 0, 0, 350, 3314, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1323, 0, 0, 3486,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1713, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1173, 349, 3552, 0, 2068, 0, 0,
+	0, 0, 0, 0, 0, 2517, 0, 0, 1769, 3254, 0, 0, 0, 0, 0, 0, 0, 0, 860, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1371, 0, 0, 0,
+	0, 0, 0, 0, 0, 640, 2595, 0, 0, 0, 3018, 0, 0, 466, 0, 0, 0, 0, 0, 0, 0, 1798, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2699, 902, 3428, 0, 0, 0, 0, 929, 0, 0, 0, 0, 0, 786, 0, 0, 0, 1204, 2342, 0, 1596, 1059, 0, 0, 0, 444, 0, 0, 3126, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3821, 0, 2886, 0, 0, 0, 0, 0, 981, 0, 3379, 0, 0, 2970, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 216, 570, 0, 0, 0, 0, 1807, 0, 0, 0, 0, 0, 0, 576, 862, 1838, 0, 0, 0, 0, 0, 1567, 0, 0, 0, 2606, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2701, 3083, 0, 0, 0, 0, 3035, 0, 0, 0, 0, 0, 1125, 0, 0, 0, 0, 1324, 0, 0, 0, 0, 2622, 1663, 1414, 0, 125,
+	0, 0, 0, 2533, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 866, 0, 3643, 516, 0, 0, 0, 0, 0, 0, 2305, 0, 0, 0, 0, 1864,
+	0, 0, 0, 0, 3174, 0, 0, 0, 0, 968, 0, 0, 0, 0, 0, 0, 0, 3395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3569, 3327, 0, 0,
+	3307, 0, 2820, 0, 0, 0, 0, 0, 1615, 0, 210, 3742, 0, 0, 3161, 0, 0, 1536, 401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1103, 0, 0, 0,
+	0, 0, 0, 2206, 615, 0, 1370, 2647, 0, 0, 0, 0, 0, 182, 0, 0, 872, 0, 0, 0, 0, 0, 635, 0, 3288, 0, 0, 1553, 0, 0, 0, 0,
+	0, 0, 739, 145, 0, 869, 0, 0, 0, 0, 0, 0, 1625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3589, 0, 0, 0, 0, 0, 0, 0, 877, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 812, 0, 0, 0, 0, 0, 0, 0, 0, 694, 0, 0, 0, 0, 99, 0, 0, 1712, 0, 0,
+	0, 0, 0, 0, 0, 348, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3662, 661, 0, 0, 0, 3118, 1281, 3799, 0, 0, 0, 2052, 3328, 3362, 3716,
+	3506, 0, 0, 0, 0, 0, 0, 0, 0, 0, 776, 0, 3363, 0, 269, 0, 0, 177, 0, 0, 0, 0, 0, 1279, 3545, 0, 0, 0, 0, 0, 0, 2143,
+	0, 0, 3789, 0, 0, 0, 0, 0, 1392, 0, 0, 0, 0, 0, 0, 1045, 0, 2908, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2212, 0, 0, 0, 1175, 0, 2117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 554, 1491, 0, 0, 0, 0,
+	0, 0, 3266, 0, 0, 0, 0, 2775, 74, 3760, 0, 200, 81, 0, 0, 649, 0, 0, 359, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1271, 1762, 0, 0, 0, 0, 0, 0, 1295, 0, 0, 0, 0, 0, 2781, 0, 0, 0, 2383, 0, 0, 2518, 0, 2959, 3475, 24, 2225, 1859, 2217, 0, 0,
+	0, 0, 0, 0, 0, 3054, 0, 0, 0, 0, 0, 0, 0, 3343, 0, 0, 0, 0, 0, 0, 0, 1723, 1042, 2094, 1943, 3021, 0, 0, 0, 0, 0, 0,
+	0, 0, 347, 0, 0, 0, 0, 1471, 2048, 0, 0, 1297, 2684, 1979, 0, 0, 0, 2663, 0, 0, 0, 0, 0, 1888, 89, 1739, 2071, 246, 0, 0, 0, 0,
+	0, 0, 0, 0, 1766, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3596, 0, 128, 0, 0, 0, 0, 0, 2264, 0, 0, 0,
+	0, 0, 820, 0, 0, 397, 2348, 3265, 0, 0, 0, 0, 0, 1407, 0, 0, 0, 3275, 3560, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1428, 0, 0,
+	0, 1635, 0, 0, 0, 0, 0, 0, 0, 0, 1291, 86, 0, 2325, 0, 0, 671, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3034, 0, 548, 0, 0, 0, 0, 0, 3415, 0, 1535, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3238, 0, 1601, 0,
+	3027, 1629, 3513, 875, 0, 2975, 0, 0, 0, 0, 0, 2652, 0, 110, 0, 0, 1508, 1690, 0, 0, 0, 3410, 0, 0, 0, 0, 0, 1191, 0, 0, 0, 0,
+	0, 0, 0, 3830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1777, 0, 0, 0, 0, 0, 448, 3748, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2491, 0, 2293, 3587, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3338, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1851, 0, 0, 0, 1137, 1280, 0, 0, 2102, 0, 2581, 0, 0, 0, 0, 3403, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1166, 0, 0, 0, 0, 0, 0, 1671, 0, 793, 0, 0, 0, 0, 2574, 0, 0, 0, 0, 281, 3806, 0, 664, 0, 0, 0, 0,
+	0, 0, 0, 0, 3335, 1718, 0, 0, 0, 0, 0, 3732, 0, 1162, 0, 0, 204, 0, 2197, 2644, 0, 0, 3538, 0, 0, 0, 0, 0, 2469, 848, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 408, 3078, 0, 0, 0, 0, 0, 1814, 0, 3058, 0, 0, 0, 0, 0, 0, 0,
+	0, 2618, 0, 0, 0, 0, 2467, 0, 0, 0, 3243, 0, 0, 0, 0, 1231, 0, 0, 0, 0, 0, 0, 0, 2558, 0, 0, 2487, 0, 0, 0, 0, 0,
+	0, 1862, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3253, 1597, 0, 3653, 2571, 0, 0, 0, 0, 0,
+	1745, 0, 0, 0, 0, 2184, 0, 0, 0, 0, 0, 0, 84, 0, 0, 1665, 0, 0, 0, 0, 0, 0, 0, 0, 2716, 0, 0, 0, 3396, 0, 3350, 0,
+	0, 247, 3649, 0, 1521, 0, 0, 0, 0, 1914, 0, 0, 0, 0, 0, 1167, 3462, 0, 0, 1821, 0, 0, 0, 770, 0, 0, 2845, 0, 0, 0, 1541, 0,
+	0, 419, 0, 2747, 0, 1470, 2668, 2572, 0, 813, 3435, 1028, 0, 0, 0, 0, 0, 2268, 1015, 1722, 1774, 2203, 2115, 0, 0, 0, 0, 0, 2259, 0, 0, 0,
+	0, 0, 0, 0, 2731, 0, 3453, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2233, 1561, 1692, 0,
+	0, 0, 0, 0, 0, 0, 0, 194, 3187, 1122, 0, 0, 1544, 293, 2171, 0, 0, 0, 0, 0, 0, 0, 0, 1413, 0, 0, 0, 0, 0, 0, 0, 3529,
+	0, 1035, 2689, 1895, 3280, 3003, 2387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3465, 0, 0, 0, 1793, 1559, 1344, 0, 0, 0, 0, 3197, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2728, 0, 2239, 0, 2152, 3509, 360, 0, 0, 0, 0, 2710, 540, 0, 0, 148, 0, 1855, 0, 0, 0, 0, 0, 0,
+	1581, 0, 0, 0, 0, 0, 0, 402, 2724, 0, 0, 2935, 0, 323, 0, 0, 0, 0, 0, 1806, 0, 3359, 0, 0, 0, 0, 2316, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 67, 546, 1306, 0, 1568, 0, 0, 2588, 3048, 0, 1119, 0, 0, 0, 0, 0, 1139, 0, 0, 0, 0, 3137, 0, 0,
+	0, 3752, 0, 0, 0, 0, 0, 0, 0, 3717, 2756, 0, 0, 0, 0, 0, 459, 0, 0, 0, 0, 0, 0, 0, 1362, 0, 0, 0, 0, 0, 1904, 0,
+	0, 0, 1135, 0, 0, 0, 0, 0, 0, 3565, 0, 0, 870, 1646, 2272, 0, 0, 0, 0, 0, 0, 0, 716, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1216, 0, 0, 944, 0, 0, 0, 2322, 0, 0, 0, 0, 0, 1270, 0, 2890, 0, 0, 0, 0,
+	1958, 0, 0, 0, 0, 3097, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1354, 2156, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2352, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2442, 0, 0, 0, 0, 0, 0, 0, 0, 3069, 0, 0, 0, 0, 0, 0, 0, 3060, 0, 0, 0, 1357, 1412,
+	0, 0, 2254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3558, 39, 3140, 0, 0, 0, 0,
+	3672, 0, 0, 0, 3471, 0, 1610, 0, 0, 0, 317, 0, 0, 0, 3339, 0, 0, 0, 2460, 3094, 2165, 0, 127, 0, 3488, 0, 0, 3507, 0, 389, 886, 2641,
+	0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0, 0, 0, 0, 0, 3604, 0, 0, 0, 0, 0, 0, 0, 932, 0, 0, 0, 0, 0, 2213, 0, 0,
+	0, 0, 0, 0, 0, 2949, 0, 0, 0, 0, 2274, 358, 123, 3630, 1548, 1937, 0, 0, 0, 0, 0, 2269, 3313, 0, 2748, 0, 0, 184, 2891, 0, 0, 0,
+	0, 0, 1789, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 375, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1676, 2776, 0, 0, 0, 3281,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1611, 0, 0, 0, 3602, 0, 0, 0, 829, 1325,
+	3800, 0, 354, 2857, 3578, 0, 0, 1315, 0, 0, 0, 0, 0, 3199, 0, 0, 0, 0, 1018, 0, 0, 0, 0, 0, 0, 2907, 0, 0, 0, 0, 0, 0,
+	526, 0, 0, 609, 0, 0, 0, 0, 434, 0, 0, 0, 0, 0, 0, 3011, 0, 3282, 487, 0, 2059, 0, 0, 0, 0, 0, 0, 0, 2486, 0, 0, 0,
+	0, 1489, 0, 1982, 0, 0, 356, 2733, 0, 0, 0, 0, 0, 0, 0, 0, 1963, 0, 0, 2242, 0, 0, 0, 0, 0, 0, 2309, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 0, 0, 3434, 888, 1296, 0, 0, 0, 0, 0, 0, 2463, 0, 0, 906, 3221, 1685, 0, 0, 0,
+	644, 0, 0, 0, 0, 0, 920, 2559, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3160, 0, 847, 1411, 0, 0, 0, 0, 0, 341, 0, 0, 0, 0,
+	0, 0, 0, 0, 433, 0, 0, 0, 0, 0, 0, 0, 962, 0, 0, 0, 0, 0, 0, 0, 643, 0, 2390, 0, 0, 0, 0, 0, 0, 0, 2351, 1912,
+	0, 0, 0, 0, 0, 2998, 0, 0, 1839, 0, 0, 0, 1707, 0, 0, 0, 1158, 0, 0, 0, 0, 0, 0, 0, 0, 569, 1623, 2375, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3593, 2813, 488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3416, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2804, 0, 0, 0, 0, 394, 0, 362, 1318, 2539, 927, 3608, 2083, 2751, 3690, 2639, 0, 625, 0, 0, 0, 0, 0, 108, 0, 0, 3075, 0, 1447, 0,
+	0, 742, 881, 2544, 0, 0, 0, 0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0, 2141, 3463, 0, 0, 0, 0, 0, 0, 0, 2275, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1792, 0, 0, 1378, 0, 0, 0, 0, 1699, 0, 0, 0, 0, 0, 0, 1860, 3213, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3673, 0, 0, 0, 1267, 1761, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1155, 63, 0, 0, 0, 503, 0, 0, 3721, 0, 1957,
+	2946, 93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3241, 3365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 701, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3424, 3105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3276, 3563, 0, 0, 0, 0, 0, 0, 0, 2168, 0, 0, 0, 0, 0, 773, 1617,
+	0, 0, 1940, 0, 0, 0, 0, 0, 0, 1932, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 983, 2167, 3680, 1220, 36, 1813, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 718, 3624, 0, 0, 0, 0, 0, 0, 301, 0, 0, 0, 0, 0, 1446, 0, 0, 0, 0, 0, 3399, 0, 2850, 0, 0, 0, 0,
+	0, 0, 1905, 0, 3215, 0, 0, 1724, 0, 3405, 604, 0, 0, 374, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2046, 3774, 0, 1645, 0, 2455, 2910, 0, 1598, 1928, 2973, 0, 0, 0, 0, 0, 0, 0, 3116, 0, 0, 3226, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 585, 2885, 3355, 0, 0, 865, 0, 3389, 0, 0, 0, 1832, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1822, 0, 3818, 826, 2694, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2834, 0, 0, 3067, 0, 1880, 0, 0, 0, 0, 3467, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2042, 1549, 2110, 3443, 0, 0, 0, 0, 0, 0, 0, 689, 2403, 2495, 0, 0, 0, 0, 0, 0, 0, 0, 0, 527, 0, 0, 0, 0,
+	0, 2696, 3293, 0, 1339, 0, 3567, 0, 1947, 0, 0, 0, 2742, 0, 0, 1301, 1759, 0, 0, 0, 0, 0, 0, 1836, 2103, 3166, 0, 2374, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 839, 0, 215, 0, 1865, 0, 0, 0, 1256, 0, 750, 141, 0, 0, 0, 0, 2633, 0, 273, 636, 2029, 0, 0, 0, 0, 0, 0,
+	0, 0, 2957, 0, 1153, 0, 1327, 2723, 2034, 2612, 3402, 0, 0, 0, 0, 0, 0, 2009, 0, 0, 0, 0, 0, 0, 1962, 3526, 0, 0, 0, 0, 0, 1493,
+	0, 0, 0, 0, 0, 3062, 0, 2211, 2461, 0, 0, 0, 0, 0, 1728, 0, 0, 0, 0, 0, 3514, 0, 0, 0, 0, 2295, 897, 1460, 0, 2456, 0, 3749,
+	0, 0, 0, 2347, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1159, 0, 560, 0, 0, 0, 1797, 0, 0, 0, 0, 0, 2018,
+	0, 0, 0, 0, 0, 0, 0, 0, 2353, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 160, 2153, 2369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	423, 2107, 0, 0, 658, 0, 0, 0, 0, 1539, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1406, 2542, 0, 0, 0, 450, 772, 0, 1939, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 2265, 0, 0, 2202, 0, 0, 0, 0, 0, 0, 0, 0, 1004, 801, 1248, 3168, 218, 1510, 3576, 0,
+	0, 0, 0, 2562, 0, 0, 0, 2061, 0, 995, 0, 2680, 0, 0, 0, 1203, 0, 1589, 0, 0, 0, 0, 3222, 0, 1010, 0, 0, 0, 0, 0, 0, 0,
+	0, 2057, 3332, 0, 0, 0, 226, 231, 2846, 3261, 3499, 80, 0, 0, 0, 0, 2596, 0, 0, 969, 0, 0, 0, 0, 0, 1072, 0, 0, 0, 3730, 0, 0,
+	0, 0, 2554, 0, 0, 3268, 0, 1790, 0, 0, 0, 0, 1255, 0, 0, 3751, 0, 0, 1609, 0, 0, 0, 0, 2062, 0, 0, 1451, 0, 0, 0, 2988, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2530, 0, 0, 0, 0, 330, 0, 0, 0, 0, 0, 1026, 0, 3722, 0, 0,
+	0, 0, 0, 3804, 0, 0, 0, 0, 0, 0, 0, 3598, 0, 0, 0, 0, 0, 3741, 0, 0, 0, 3572, 0, 0, 0, 0, 0, 0, 2743, 0, 0, 0,
+	0, 62, 0, 3385, 0, 0, 2545, 0, 0, 0, 0, 1089, 0, 3122, 0, 0, 1113, 0, 0, 0, 0, 0, 0, 2546, 0, 3719, 0, 0, 0, 723, 833, 2137,
+	0, 0, 3712, 3773, 0, 0, 0, 0, 162, 373, 0, 0, 117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 2231, 0, 0, 0, 0, 1404,
+	2624, 0, 0, 3200, 0, 1582, 0, 0, 0, 0, 0, 566, 3102, 0, 0, 0, 2851, 0, 0, 0, 1227, 3204, 456, 0, 229, 2079, 0, 0, 0, 0, 0, 0,
+	282, 2986, 180, 1014, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2257, 0, 0, 2837, 655, 0, 3474, 0, 0, 0, 1068, 0, 0, 1534, 0, 0, 0, 0,
+	662, 0, 945, 1706, 0, 0, 0, 0, 1754, 1856, 1225, 0, 1966, 0, 0, 0, 3681, 0, 0, 0, 0, 0, 264, 0, 1243, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2054, 0, 0, 0, 0, 1200, 2758, 0, 0, 0, 2142, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 666, 0,
+	0, 0, 0, 0, 0, 0, 0, 3217, 0, 0, 0, 0, 0, 0, 1343, 0, 0, 0, 0, 0, 0, 0, 0, 3057, 0, 0, 0, 0, 0, 0, 0, 0,
+	363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1454, 0, 0, 504, 0, 0, 0, 0, 2899, 3548, 0, 0, 0, 1931, 0, 0, 0, 0, 2989, 0, 0,
+	0, 0, 0, 974, 2051, 0, 0, 1571, 519, 0, 0, 3173, 0, 0, 0, 0, 3107, 0, 825, 2177, 0, 223, 2871, 3616, 0, 3258, 0, 3099, 3158, 3501, 0, 0,
+	0, 0, 2406, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1098, 0, 0, 2090, 0, 0, 0, 1509, 0, 0, 0, 0, 0, 0, 0, 1105,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2947, 0, 0, 0, 1347, 1868, 1909, 2410, 0, 0, 1183, 0, 0, 0, 0, 1205, 1320, 1697, 3606, 1338, 0, 0,
+	0, 0, 3050, 0, 0, 0, 0, 2166, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1632, 0, 0, 0, 3240, 0, 0, 660, 0, 0, 0, 309,
+	1440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1003, 1916, 2619, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 0,
+	0, 3694, 0, 0, 0, 0, 0, 1307, 0, 0, 2181, 0, 0, 0, 830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3484, 0, 0, 0, 0, 0, 0,
+	2966, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 0, 1218, 0, 0, 2938, 0, 711, 987, 0, 3073, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2906, 0, 0, 3206, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1923, 0, 0, 3392, 1714, 0, 0, 3663, 0, 0, 0,
+	0, 0, 0, 0, 1061, 3414, 2169, 0, 0, 0, 2288, 0, 0, 2263, 2399, 0, 0, 0, 0, 0, 0, 2599, 2074, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1976, 0, 0, 0, 0, 0, 0, 0, 0, 3683, 0, 0, 0, 1554, 0, 0, 0, 0, 0, 597, 607, 2522, 0, 677, 0, 1662,
+	3500, 0, 1396, 0, 0, 0, 0, 0, 0, 0, 619, 0, 0, 0, 1936, 0, 0, 0, 0, 0, 0, 2629, 0, 0, 0, 3022, 2198, 0, 0, 0, 3657, 0,
+	0, 0, 0, 0, 0, 0, 0, 2452, 0, 0, 0, 0, 3518, 0, 0, 2190, 2654, 0, 3024, 0, 0, 0, 0, 0, 0, 0, 637, 100, 0, 0, 377, 2650,
+	1725, 0, 0, 0, 0, 0, 0, 610, 0, 0, 0, 0, 0, 0, 871, 252, 1302, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2905, 0, 0, 0, 0, 0, 0, 114, 0, 0, 0, 0, 0, 2448, 2516, 0, 0, 1241, 0, 0, 0, 0, 0, 0, 0, 3115, 3633, 0, 0,
+	0, 476, 0, 0, 0, 0, 0, 0, 0, 972, 0, 0, 0, 725, 2605, 0, 0, 2884, 0, 0, 0, 1463, 364, 0, 0, 0, 1518, 0, 0, 0, 0, 0,
+	0, 0, 3138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2220, 0, 0, 0, 1080, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2125, 852, 2287, 0, 1416, 258, 3757, 0, 0, 0, 1905, 2327, 0, 0, 0, 3658, 0, 0, 0, 3525, 0, 0, 0, 0, 0, 0, 0, 0, 2593, 1769, 0, 0,
-	0, 0, 0, 3416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 617, 3605, 0, 0, 0, 0, 0, 0, 2394, 0, 0, 0, 0, 0, 0, 0, 0,
-	1892, 0, 1272, 2717, 2974, 817, 0, 0, 1023, 1350, 1130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1243, 0, 447, 1555, 0, 685, 0, 0, 0,
-	0, 0, 3417, 0, 0, 0, 2755, 0, 0, 0, 1062, 0, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 0, 0, 370, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 209, 0, 0, 0, 0, 3343, 0, 0, 1148, 0, 1913, 2761, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2022, 0, 0, 0, 0, 2288, 0, 75, 0, 0, 0, 0, 1257, 0, 0, 1603, 0, 0, 0, 0, 0, 2905, 0, 0, 0, 1262, 0, 0, 616,
-	2989, 2306, 0, 0, 0, 0, 0, 730, 0, 0, 0, 0, 2995, 0, 0, 3443, 0, 568, 0, 0, 0, 0, 0, 0, 2823, 0, 0, 2817, 3679, 0, 3596, 0,
-	0, 0, 0, 0, 0, 1078, 0, 0, 0, 2945, 0, 0, 0, 0, 0, 0, 3617, 0, 2034, 0, 0, 3398, 0, 0, 0, 0, 0, 0, 0, 1053, 0, 1802,
-	0, 0, 0, 3665, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2172, 0, 0, 0, 890, 0, 138, 0, 0, 0, 0, 0, 816, 0,
-	3591, 1671, 0, 0, 935, 0, 0, 0, 2397, 0, 2458, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0, 404, 0, 0, 3813, 0, 0, 0, 0,
-	3575, 1399, 0, 0, 0, 0, 329, 0, 0, 0, 0, 0, 0, 0, 1511, 0, 0, 0, 0, 0, 2274, 2902, 575, 3296, 0, 0, 0, 0, 0, 0, 1065, 0,
-	1725, 0, 3673, 1129, 0, 0, 0, 0, 2322, 2824, 719, 0, 0, 0, 0, 0, 0, 2470, 0, 0, 543, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2780, 0, 0, 0, 132, 0, 0, 586, 0, 438, 0, 0, 0, 0, 0, 2120, 0, 0, 1413, 0, 2937, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1195, 0, 0, 0, 0, 2765, 0, 0, 2238, 3238, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3527, 0, 0, 0, 0, 0, 0, 0, 3378, 760, 0, 0, 2374, 140, 0, 0, 0, 122, 0, 0, 0, 0, 0, 941,
-	0, 0, 0, 702, 0, 144, 0, 2793, 0, 1036, 0, 0, 0, 2606, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2116, 0, 0, 0, 0, 0, 0,
-	0, 2077, 565, 0, 0, 2988, 0, 0, 0, 0, 2521, 0, 0, 0, 0, 0, 0, 1111, 1922, 2872, 0, 0, 0, 0, 0, 3368, 3373, 0, 0, 0, 0, 1473,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 515, 0, 0, 65, 879, 0, 0, 3753, 0, 0, 1520, 0, 3695, 0, 0, 0, 0, 0, 0, 0, 2285, 0,
-	0, 0, 0, 668, 0, 0, 0, 2047, 0, 0, 0, 2771, 0, 0, 3472, 76, 3251, 0, 0, 3155, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2654, 1778,
-	0, 0, 0, 3241, 1659, 3503, 1476, 0, 0, 0, 0, 1497, 1181, 3288, 0, 0, 1494, 0, 0, 0, 0, 0, 0, 0, 0, 1186, 0, 0, 0, 0, 1879, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 365, 0, 0, 3659, 0, 0, 1070, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 675, 0, 0, 0,
-	0, 0, 0, 0, 3541, 1320, 0, 0, 0, 0, 2999, 0, 596, 0, 0, 0, 0, 0, 0, 0, 3816, 0, 0, 3428, 0, 0, 0, 0, 0, 0, 0, 0,
-	2190, 1345, 0, 0, 0, 133, 0, 0, 0, 1845, 0, 0, 0, 0, 0, 0, 3190, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1894, 0, 331, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2273, 0, 0, 0, 0, 0, 0, 0, 2213, 0, 0, 3576, 3314, 0, 0, 130, 2244, 159, 2315, 3773, 0, 0, 3485, 0, 0,
-	2564, 3000, 0, 0, 0, 648, 0, 0, 0, 3140, 0, 0, 2532, 0, 1096, 0, 0, 1601, 1825, 0, 2770, 2641, 0, 0, 0, 0, 0, 523, 856, 0, 0, 1354,
-	1451, 2102, 976, 0, 0, 657, 729, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3135, 0, 0, 0, 0, 3448, 0, 0, 0, 905, 238, 2177, 0, 2809, 0, 0,
-	0, 0, 0, 0, 2920, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2773, 0, 0, 0, 0, 0, 1149, 2130, 3077, 2062, 0,
-	0, 1079, 0, 0, 0, 0, 736, 0, 0, 2752, 0, 0, 0, 0, 0, 0, 697, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1066, 0, 3200, 0,
-	0, 0, 0, 0, 0, 0, 0, 1151, 0, 0, 0, 1606, 0, 0, 468, 0, 0, 0, 837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1604, 2419, 0, 0, 0, 0, 0, 0, 0, 0, 2857, 0, 164, 2252, 0, 2280, 0, 25, 208, 0, 0, 0, 1127, 0, 2873, 0, 0, 1816, 2376, 1505,
-	3455, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3522, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3248, 2987, 0, 0, 533, 3678, 819, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2005, 3096, 0, 1074, 3423, 0, 1563, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2891, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 756, 0, 3145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 887, 0, 0, 0, 0, 0,
-	0, 0, 2984, 0, 0, 0, 0, 0, 3493, 558, 0, 0, 0, 0, 2384, 0, 3012, 0, 2329, 748, 0, 292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3375,
-	1259, 0, 0, 443, 1107, 0, 0, 0, 0, 3094, 0, 0, 0, 0, 0, 0, 0, 0, 369, 0, 0, 1091, 0, 2946, 2411, 0, 0, 0, 1318, 0, 0, 0,
-	2359, 0, 0, 0, 0, 1175, 0, 0, 0, 0, 1573, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 337, 2281, 0, 0, 0, 0, 0, 599, 136, 3223,
-	0, 0, 1553, 0, 0, 0, 0, 2744, 0, 0, 3614, 2807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3609, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1200, 1870, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3439, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 986, 0, 1940, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3552, 0, 0, 0, 0, 0, 3141, 0, 2586, 154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1672, 0, 0, 1541, 1745, 0, 687, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3676, 0, 2715, 0, 0, 92, 0, 3342, 0, 0, 0, 966, 2856,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3105, 0, 0, 0, 2874, 0, 0, 2445, 0, 0, 0, 1706, 0, 0, 3347, 0, 0, 0, 0, 0, 0, 1092, 0,
-	0, 0, 0, 0, 0, 0, 0, 831, 952, 1455, 0, 0, 672, 1906, 0, 0, 0, 0, 0, 0, 1019, 0, 0, 0, 2493, 0, 3750, 2565, 0, 0, 0, 3063,
-	496, 0, 0, 0, 1104, 0, 0, 0, 0, 0, 325, 3122, 1933, 0, 0, 165, 0, 0, 0, 0, 859, 0, 1883, 0, 0, 0, 0, 0, 0, 1908, 2431, 0,
-	0, 2528, 0, 0, 0, 0, 0, 0, 1730, 0, 0, 0, 0, 0, 0, 1211, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1696, 0, 241, 2317, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2441, 0, 0, 0, 2732, 3513, 1515, 0, 0, 0, 0, 775, 1782, 2224, 0, 0, 79, 251, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 845, 0, 0, 2792, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3391, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1094, 834, 0, 0, 18, 3261, 1514, 2934, 0, 0, 0, 234, 0, 0, 0, 2103, 0, 755, 0, 0, 3297, 0, 0, 0, 633, 0, 3217, 0, 0,
-	0, 0, 0, 0, 1403, 0, 0, 0, 0, 0, 0, 478, 0, 0, 682, 0, 0, 2159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3281, 0, 0, 0,
-	2105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2544, 1351, 0, 0, 0, 0, 23, 0, 0, 2309, 2545, 0, 0, 0, 0, 0, 1379,
-	0, 0, 0, 0, 0, 3437, 2683, 3276, 928, 0, 0, 0, 0, 1471, 96, 0, 0, 0, 0, 3631, 0, 978, 3526, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 926, 3803, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 665, 0, 206, 0, 0, 0, 0, 0, 589, 0, 0, 0, 2897, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3652, 0, 2323, 161, 647, 0, 0, 0, 0, 0, 1786, 0, 0, 1840, 0, 0, 1876, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3625, 0, 0, 0, 0, 0, 0, 2869, 0, 0, 1352, 0, 2308, 0, 0, 2340, 0, 0, 0, 0, 0, 0, 0, 1210, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1232, 2155, 0, 0, 0, 0, 3125, 0, 0, 0, 0, 1362, 1758, 2179, 3197, 2354, 0, 0, 495, 0, 0, 0, 0, 0,
-	946, 0, 0, 146, 0, 0, 0, 0, 0, 2767, 0, 0, 3151, 0, 0, 0, 864, 0, 2592, 667, 0, 0, 0, 3291, 0, 0, 0, 0, 2188, 3777, 0, 3358,
-	0, 0, 0, 0, 0, 673, 0, 0, 563, 2247, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2894, 0, 0, 2847, 0, 0, 0, 0,
-	0, 0, 0, 57, 2136, 0, 0, 0, 0, 0, 3714, 0, 0, 0, 0, 3657, 0, 0, 0, 0, 0, 0, 0, 3806, 0, 0, 0, 298, 2030, 0, 0, 0,
-	0, 0, 2730, 1016, 3388, 1959, 0, 0, 3402, 0, 0, 0, 0, 0, 0, 0, 840, 2072, 3193, 0, 2366, 0, 0, 2750, 0, 0, 0, 0, 0, 3528, 3123, 0,
-	0, 0, 0, 3181, 0, 0, 0, 0, 0, 0, 3586, 2536, 0, 0, 463, 1521, 2447, 0, 0, 567, 0, 0, 0, 0, 2516, 149, 0, 0, 1316, 0, 0, 0,
-	0, 1484, 0, 2881, 3226, 2633, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2784, 1088, 0, 0, 437, 2748, 0,
-	0, 0, 3720, 0, 0, 0, 0, 1097, 0, 0, 0, 0, 0, 0, 1561, 0, 0, 0, 1971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1942, 3244, 0, 0, 0, 0, 0, 0, 0, 1572, 0, 0, 0, 0, 2978, 0, 0, 0, 2534, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1978, 0, 0, 0, 842, 0, 0, 0, 0, 2161, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2582, 0,
-	0, 0, 473, 0, 0, 265, 1087, 0, 245, 0, 0, 0, 0, 2866, 3081, 3701, 0, 0, 0, 0, 3807, 0, 0, 0, 411, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3097, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2124, 2505, 0, 0, 0, 0, 0, 2868,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2129, 1510, 2775, 0, 0, 0, 1209, 3521, 0, 989, 0, 0, 3590, 0, 0, 0, 124, 0, 0, 0, 0, 1564, 3322,
-	179, 0, 2137, 0, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1592, 0, 0, 0, 3243, 0, 0, 0, 2101, 0, 0, 0, 0, 0, 0, 0, 340,
-	1526, 0, 0, 0, 3374, 2916, 0, 0, 0, 0, 0, 422, 0, 2018, 3026, 0, 1312, 0, 2657, 0, 0, 0, 3643, 0, 1865, 0, 0, 0, 1567, 789, 0, 0,
-	0, 0, 0, 0, 2579, 3675, 0, 0, 0, 0, 155, 0, 0, 0, 0, 0, 0, 425, 3655, 0, 805, 0, 0, 0, 0, 1264, 821, 2109, 3476, 0, 315, 2914,
-	0, 0, 0, 1244, 0, 0, 0, 0, 2985, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3774, 0, 0, 3688, 1780, 1895, 2733, 0, 3229, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 823, 758, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1047, 3756, 0, 0,
-	0, 0, 0, 0, 2073, 0, 1681, 0, 0, 0, 2758, 1530, 0, 493, 3420, 1709, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1282, 15, 691, 2387, 0, 1407,
-	0, 0, 0, 0, 0, 1081, 0, 0, 0, 0, 0, 1335, 0, 0, 0, 0, 0, 484, 1443, 3399, 3729, 2405, 3478, 2686, 0, 0, 1100, 0, 0, 0, 0, 0,
-	0, 2001, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2095, 0, 0, 0, 561, 0, 0, 3622, 310, 0, 3507, 0, 0, 3203, 0,
-	0, 0, 0, 0, 0, 3754, 0, 0, 0, 1882, 0, 1371, 3019, 0, 0, 0, 0, 3301, 2486, 0, 0, 0, 0, 0, 0, 1657, 3471, 1543, 0, 0, 0, 0,
-	0, 0, 811, 0, 0, 0, 0, 2764, 1249, 2336, 0, 72, 2126, 2618, 0, 0, 0, 0, 1798, 0, 0, 0, 0, 1645, 0, 0, 0, 0, 1058, 0, 0, 0,
-	3389, 0, 0, 1298, 3286, 0, 0, 0, 1073, 1512, 0, 2226, 232, 0, 2045, 0, 0, 0, 0, 0, 0, 2469, 0, 0, 379, 0, 0, 0, 0, 0, 2408, 0,
-	0, 0, 0, 0, 4, 1828, 0, 0, 3349, 467, 1465, 0, 0, 0, 3749, 250, 0, 0, 1012, 2871, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1967, 2381, 0,
-	0, 0, 0, 0, 0, 0, 2923, 2909, 0, 0, 481, 0, 0, 0, 0, 1261, 3782, 0, 787, 0, 1877, 0, 0, 1493, 3124, 0, 0, 0, 0, 0, 3120, 3717,
-	0, 0, 0, 0, 0, 0, 0, 3164, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 480, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 767, 0, 0, 0, 0, 0, 2627, 0, 0, 1577, 3308, 0, 3277, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 27, 517, 479, 0, 0, 0, 0, 0, 1602, 3032, 0, 3360, 0, 0, 0, 0, 0, 0, 1359, 0, 1823,
-	0, 0, 2507, 0, 0, 0, 0, 168, 0, 1915, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 613, 0, 1731, 3758, 0,
-	0, 0, 0, 0, 0, 0, 0, 1408, 0, 0, 0, 0, 0, 713, 0, 2143, 2350, 0, 0, 0, 0, 0, 0, 0, 3174, 0, 0, 0, 0, 0, 0, 391,
-	0, 201, 628, 3339, 0, 0, 0, 105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1260, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2013, 0, 0, 0, 0, 0, 0, 0, 857, 1223, 2785, 0, 3085, 1287, 0, 0, 0, 0, 0, 2697, 0, 0, 0, 0, 0, 0, 1859, 0, 0, 403, 1456,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1388, 0, 0, 0, 0, 1417, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3159, 0, 2198,
-	0, 0, 608, 0, 0, 0, 0, 0, 42, 914, 2410, 0, 0, 0, 0, 0, 0, 0, 0, 0, 383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3583, 0,
-	0, 0, 0, 0, 0, 1949, 2121, 0, 0, 0, 0, 0, 0, 0, 3618, 0, 0, 0, 0, 2819, 0, 0, 0, 0, 3357, 0, 1898, 0, 1153, 0, 0, 5,
-	3467, 0, 1442, 2938, 0, 0, 0, 0, 0, 0, 0, 0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 1391, 0, 0, 0, 1925, 0, 490, 0, 0, 0, 1178,
-	735, 2503, 0, 0, 351, 2603, 2870, 0, 0, 0, 0, 0, 0, 3176, 0, 0, 0, 0, 0, 2249, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	91, 0, 0, 0, 0, 0, 0, 0, 2543, 0, 90, 83, 0, 1, 0, 0, 0, 0, 2925, 0, 3524, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1874, 1436,
-	0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0, 1513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1475, 1995, 3608, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 539, 2390, 1170, 1850, 0, 2842, 0, 0, 0, 0, 0, 3639, 0, 2081, 0, 0, 0, 1634, 0, 20, 0, 0, 0, 0, 0,
-	0, 1275, 3116, 0, 3669, 0, 0, 0, 0, 0, 1962, 0, 0, 0, 0, 3126, 0, 994, 2012, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1433, 0, 0,
-	0, 0, 788, 0, 0, 2523, 0, 2515, 0, 3316, 1373, 0, 0, 0, 0, 0, 650, 0, 0, 1171, 3033, 3781, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3016,
-	0, 0, 0, 2709, 0, 0, 0, 1985, 0, 101, 0, 0, 1250, 0, 0, 1891, 2973, 1625, 0, 3006, 3637, 0, 3300, 0, 387, 0, 0, 0, 0, 0, 0, 0,
-	0, 2508, 0, 0, 0, 0, 0, 0, 1680, 3188, 0, 3450, 0, 0, 0, 0, 0, 0, 1198, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3408, 0, 0, 0, 0, 1718, 0, 0, 3820, 0, 0, 3606, 0, 2442, 2141, 0, 126, 0, 0, 384, 0,
-	0, 409, 889, 1951, 2328, 3512, 2929, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0, 2242, 854, 2876, 0, 0, 2039, 0, 0, 0, 0, 1478, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 388, 0, 0, 2212, 88, 1109, 2216, 3824, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2962, 0, 0,
-	157, 0, 0, 0, 0, 0, 1126, 0, 0, 0, 0, 0, 0, 7, 1654, 0, 0, 0, 1829, 0, 0, 2720, 3021, 0, 0, 0, 0, 0, 0, 0, 3379, 0,
+	2128, 852, 2291, 0, 1418, 258, 3766, 0, 0, 0, 1907, 2331, 0, 0, 0, 3667, 0, 0, 0, 3534, 0, 0, 0, 0, 0, 0, 0, 0, 2598, 1771, 0, 0,
+	0, 0, 0, 3425, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 617, 3614, 0, 0, 0, 0, 0, 0, 2398, 0, 0, 0, 0, 0, 0, 0, 0,
+	1894, 0, 1273, 2722, 2981, 817, 0, 0, 1023, 1351, 1130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1244, 0, 447, 1557, 0, 685, 0, 0, 0,
+	0, 0, 3426, 0, 0, 0, 2760, 0, 0, 0, 1062, 0, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 0, 0, 370, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 209, 0, 0, 0, 0, 3352, 0, 0, 1149, 0, 1915, 2767, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2024, 0, 0, 0, 0, 2292, 0, 75, 0, 0, 0, 0, 1258, 0, 0, 1605, 0, 0, 0, 0, 0, 2912, 0, 0, 0, 1263, 0, 0, 616,
+	2996, 2310, 0, 0, 0, 0, 0, 730, 0, 0, 0, 0, 3002, 0, 0, 3452, 0, 568, 0, 0, 0, 0, 0, 0, 2830, 0, 0, 2824, 3688, 0, 3605, 0,
+	0, 0, 0, 0, 0, 1078, 0, 0, 0, 2952, 0, 0, 0, 0, 0, 0, 3626, 0, 2036, 0, 0, 3407, 0, 0, 0, 0, 0, 0, 0, 1053, 0, 1804,
+	0, 0, 0, 3674, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2175, 0, 0, 0, 890, 0, 138, 0, 0, 0, 0, 0, 816, 0,
+	3600, 1673, 0, 0, 935, 0, 0, 0, 2401, 0, 2462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0, 404, 0, 0, 3822, 0, 0, 0, 0,
+	3584, 1401, 0, 0, 0, 0, 329, 0, 0, 0, 0, 0, 0, 0, 1513, 0, 0, 0, 0, 0, 2278, 2909, 575, 3304, 0, 0, 0, 0, 0, 0, 1065, 0,
+	1727, 0, 3682, 1129, 0, 0, 0, 0, 2326, 2831, 719, 0, 0, 0, 0, 0, 0, 2474, 0, 0, 543, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2787, 0, 0, 0, 132, 0, 0, 586, 0, 438, 0, 0, 0, 0, 0, 2123, 3141, 0, 1415, 0, 2944, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1196, 0, 0, 0, 0, 2771, 0, 0, 2241, 3246, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3536, 0, 0, 0, 0, 0, 0, 0, 3387, 760, 0, 0, 2378, 140, 0, 0, 0, 122, 0, 0, 0, 0, 0, 941,
+	0, 0, 0, 702, 0, 144, 0, 2800, 0, 1036, 0, 0, 0, 2611, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2119, 0, 0, 0, 0, 0, 0,
+	0, 2080, 565, 0, 0, 2995, 0, 0, 0, 0, 2525, 0, 0, 0, 0, 0, 0, 1111, 1924, 2879, 0, 0, 0, 0, 0, 3377, 3382, 0, 0, 0, 0, 1475,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 515, 0, 0, 65, 879, 0, 0, 3762, 0, 0, 1522, 0, 3704, 0, 0, 0, 0, 0, 0, 0, 2289, 0,
+	0, 0, 0, 668, 0, 0, 0, 2049, 0, 0, 0, 2778, 0, 0, 3481, 76, 3259, 0, 0, 3163, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2659, 1780,
+	0, 0, 0, 3249, 1661, 3512, 1478, 0, 0, 0, 0, 1499, 1182, 3296, 0, 0, 1496, 0, 0, 0, 0, 0, 0, 0, 0, 1187, 0, 0, 0, 0, 1881, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 365, 0, 0, 3668, 0, 0, 1070, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 675, 0, 0, 0,
+	0, 0, 0, 0, 3550, 1321, 0, 0, 0, 0, 3006, 0, 596, 0, 0, 0, 0, 0, 0, 0, 3825, 0, 0, 3437, 0, 0, 0, 0, 0, 0, 0, 0,
+	2193, 1346, 0, 0, 0, 133, 0, 0, 0, 1847, 0, 0, 0, 0, 0, 0, 3198, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1896, 0, 331, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2277, 0, 0, 0, 0, 0, 0, 0, 2216, 0, 0, 3585, 3322, 0, 0, 130, 2247, 159, 2319, 3782, 0, 0, 3494, 0, 0,
+	2568, 3007, 0, 0, 0, 648, 0, 0, 0, 3148, 0, 0, 2536, 0, 1096, 0, 0, 1603, 1827, 0, 2777, 2646, 0, 0, 0, 0, 0, 523, 856, 0, 0, 1355,
+	1453, 2105, 976, 0, 0, 657, 729, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3143, 0, 0, 0, 0, 3457, 0, 0, 0, 905, 238, 2180, 0, 2816, 0, 0,
+	0, 0, 0, 0, 2927, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2780, 0, 0, 0, 0, 0, 1150, 2133, 3084, 2065, 0,
+	0, 1079, 0, 0, 0, 0, 736, 0, 0, 2757, 0, 0, 0, 0, 0, 0, 697, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1066, 0, 3208, 0,
+	0, 0, 0, 0, 0, 0, 0, 1152, 0, 0, 0, 1608, 0, 0, 468, 0, 0, 0, 837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 1606, 2423, 0, 0, 0, 0, 0, 0, 0, 0, 2864, 0, 164, 2256, 0, 2284, 0, 25, 208, 0, 0, 0, 1127, 0, 2880, 0, 0, 1818, 2380, 1507,
+	3464, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3531, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3256, 2994, 0, 0, 533, 3687, 819, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2007, 3103, 0, 1074, 3432, 0, 1565, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2898, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 756, 0, 3153, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 887, 0, 0, 0, 0, 0,
+	0, 0, 2991, 0, 0, 0, 0, 0, 3502, 558, 0, 0, 0, 0, 2388, 0, 3019, 0, 2333, 748, 0, 292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3384,
+	1260, 0, 0, 443, 1107, 0, 0, 0, 0, 3101, 0, 0, 0, 0, 0, 0, 0, 0, 369, 0, 0, 1091, 0, 2953, 2415, 0, 0, 0, 1319, 0, 0, 0,
+	2363, 0, 0, 0, 0, 1176, 0, 0, 0, 0, 1575, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 337, 2285, 0, 0, 0, 0, 0, 599, 136, 3231,
+	0, 0, 1555, 0, 0, 0, 0, 2749, 0, 0, 3623, 2814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3618, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1201, 1872, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3448, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 986, 0, 1942, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3561, 0, 0, 0, 0, 0, 3149, 0, 2591, 154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1674, 0, 0, 1543, 1747, 0, 687, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3685, 0, 2720, 0, 0, 92, 0, 3351, 0, 0, 0, 966, 2863,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3112, 0, 0, 0, 2881, 0, 0, 2449, 0, 0, 0, 1708, 0, 0, 3356, 0, 0, 0, 0, 0, 0, 1092, 0,
+	0, 0, 0, 0, 0, 0, 0, 831, 952, 1457, 0, 0, 672, 1908, 0, 0, 0, 0, 0, 0, 1019, 0, 0, 0, 2497, 0, 3759, 2569, 0, 0, 0, 3070,
+	496, 0, 0, 0, 1104, 0, 0, 0, 0, 0, 325, 3129, 1935, 0, 0, 165, 0, 0, 0, 0, 859, 0, 1885, 0, 0, 0, 0, 0, 0, 1910, 2435, 0,
+	0, 2532, 0, 0, 0, 0, 0, 0, 1732, 0, 0, 0, 0, 0, 0, 1212, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1698, 0, 241, 2321, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2445, 0, 0, 0, 2737, 3522, 1517, 0, 0, 0, 0, 775, 1784, 2227, 0, 0, 79, 251, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 845, 0, 0, 2799, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3400, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1094, 834, 0, 0, 18, 3269, 1516, 2941, 0, 0, 0, 234, 0, 0, 0, 2106, 0, 755, 0, 0, 3305, 0, 0, 0, 633, 0, 3225, 0, 0,
+	0, 0, 0, 0, 1405, 0, 0, 0, 0, 0, 0, 478, 0, 0, 682, 0, 0, 2162, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3289, 0, 0, 0,
+	2108, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2548, 1352, 0, 0, 0, 0, 23, 0, 0, 2313, 2549, 0, 0, 0, 0, 0, 1380,
+	0, 0, 0, 0, 0, 3446, 2688, 3284, 928, 0, 0, 0, 0, 1473, 96, 0, 0, 0, 0, 3640, 0, 978, 3535, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 926, 3812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 665, 0, 206, 0, 0, 0, 0, 0, 589, 0, 0, 0, 2904, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3661, 0, 2327, 161, 647, 0, 0, 0, 0, 0, 1788, 0, 0, 1842, 0, 0, 1878, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3634, 0, 0, 0, 0, 0, 0, 2876, 0, 0, 1353, 0, 2312, 0, 0, 2344, 0, 0, 0, 0, 0, 0, 0, 1211, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1233, 2158, 0, 0, 0, 0, 3132, 0, 0, 0, 0, 1363, 1760, 2182, 3205, 2358, 0, 0, 495, 0, 0, 0, 0, 0,
+	946, 0, 0, 146, 0, 0, 0, 0, 0, 2774, 0, 0, 3159, 0, 0, 0, 864, 0, 2597, 667, 0, 0, 0, 3299, 0, 0, 0, 0, 2191, 3786, 0, 3367,
+	0, 0, 0, 0, 0, 673, 0, 0, 563, 2251, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2901, 0, 0, 2854, 0, 0, 0, 0,
+	0, 0, 0, 57, 2139, 0, 0, 0, 0, 0, 3723, 0, 0, 0, 0, 3666, 0, 0, 0, 0, 0, 0, 0, 3815, 0, 0, 0, 298, 2032, 0, 0, 0,
+	0, 0, 2735, 1016, 3397, 1961, 0, 0, 3411, 0, 0, 0, 0, 0, 0, 0, 840, 2075, 3201, 0, 2370, 0, 0, 2755, 0, 0, 0, 0, 0, 3537, 3130, 0,
+	0, 0, 0, 3189, 0, 0, 0, 0, 0, 0, 3595, 2540, 0, 0, 463, 1523, 2451, 0, 0, 567, 0, 0, 0, 0, 2520, 149, 0, 0, 1317, 0, 0, 0,
+	0, 1486, 0, 2888, 3234, 2638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2791, 1088, 0, 0, 437, 2753, 0,
+	0, 0, 3729, 0, 0, 0, 0, 1097, 0, 0, 0, 0, 0, 0, 1563, 0, 0, 0, 1973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1944, 3252, 0, 0, 0, 0, 0, 0, 0, 1574, 0, 0, 0, 0, 2985, 0, 0, 0, 2538, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1980, 0, 0, 0, 842, 0, 0, 0, 0, 2164, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2587, 0,
+	0, 0, 473, 0, 0, 265, 1087, 2250, 245, 0, 0, 0, 0, 2873, 3088, 3710, 0, 0, 0, 0, 3816, 0, 0, 0, 411, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3104, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2127, 2509, 0, 0, 0, 0, 0, 2875,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2132, 1512, 2782, 0, 0, 0, 1210, 3530, 0, 989, 0, 0, 3599, 0, 0, 0, 124, 0, 0, 0, 0, 1566, 3330,
+	179, 0, 2140, 0, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1594, 0, 0, 0, 3251, 0, 0, 0, 2104, 0, 0, 0, 0, 0, 0, 0, 340,
+	1528, 0, 0, 0, 3383, 2923, 0, 0, 0, 0, 0, 422, 0, 2020, 3033, 0, 1313, 0, 2662, 0, 0, 0, 3652, 0, 1867, 0, 0, 0, 1569, 789, 0, 0,
+	0, 0, 0, 0, 2583, 3684, 0, 0, 0, 0, 155, 0, 0, 0, 0, 0, 0, 425, 3664, 0, 805, 0, 0, 0, 0, 1265, 821, 2112, 3485, 0, 315, 2921,
+	0, 0, 0, 1245, 0, 0, 0, 0, 2992, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3783, 0, 0, 3697, 1782, 1897, 2738, 0, 3237, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 823, 758, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1047, 3765, 0, 0,
+	0, 0, 0, 0, 2076, 0, 1683, 0, 0, 0, 2763, 1532, 0, 493, 3429, 1711, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1283, 15, 691, 2391, 0, 1409,
+	0, 0, 0, 0, 0, 1081, 0, 0, 0, 0, 0, 1336, 0, 0, 0, 0, 0, 484, 1445, 3408, 3738, 2409, 3487, 2691, 0, 0, 1100, 0, 0, 0, 0, 0,
+	0, 2003, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2098, 0, 0, 0, 561, 0, 0, 3631, 310, 0, 3516, 0, 0, 3211, 0,
+	0, 0, 0, 0, 0, 3763, 0, 0, 0, 1884, 0, 1372, 3026, 0, 0, 0, 0, 3309, 2490, 0, 0, 0, 0, 0, 0, 1659, 3480, 1545, 0, 0, 0, 0,
+	0, 0, 811, 0, 0, 0, 0, 2770, 1250, 2340, 0, 72, 2129, 2623, 0, 0, 0, 0, 1800, 0, 0, 0, 0, 1647, 0, 0, 0, 0, 1058, 0, 0, 0,
+	3398, 0, 0, 1299, 3294, 0, 0, 0, 1073, 1514, 0, 2229, 232, 0, 2047, 0, 0, 0, 0, 0, 0, 2473, 0, 0, 379, 0, 0, 0, 0, 0, 2412, 0,
+	0, 0, 0, 0, 4, 1830, 0, 0, 3358, 467, 1467, 0, 0, 0, 3758, 250, 0, 0, 1012, 2878, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1969, 2385, 0,
+	0, 0, 0, 0, 0, 0, 2930, 2916, 0, 0, 481, 0, 0, 0, 0, 1262, 3791, 0, 787, 0, 1879, 0, 0, 1495, 3131, 0, 0, 0, 0, 0, 3127, 3726,
+	0, 0, 0, 0, 0, 0, 0, 3172, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 480, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 767, 0, 0, 0, 0, 0, 2632, 0, 0, 1579, 3316, 0, 3285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 27, 517, 479, 0, 0, 0, 0, 0, 1604, 3039, 0, 3369, 0, 0, 0, 0, 0, 0, 1360, 0, 1825,
+	0, 0, 2511, 0, 0, 0, 0, 168, 0, 1917, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 613, 0, 1733, 3767, 0,
+	0, 0, 0, 0, 0, 0, 0, 1410, 0, 0, 0, 0, 0, 713, 0, 2146, 2354, 0, 0, 0, 0, 0, 0, 0, 3182, 0, 0, 0, 0, 0, 0, 391,
+	0, 201, 628, 3347, 0, 0, 0, 105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1261, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2015, 0, 0, 0, 0, 0, 0, 0, 857, 1224, 2792, 0, 3092, 1288, 0, 0, 0, 0, 0, 2702, 0, 0, 0, 0, 0, 0, 1861, 0, 0, 403, 1458,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1390, 0, 0, 0, 0, 1419, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3167, 0, 2201,
+	0, 0, 608, 0, 0, 0, 0, 0, 42, 914, 2414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3592, 0,
+	0, 0, 0, 0, 0, 1951, 2124, 0, 0, 0, 0, 0, 0, 0, 3627, 0, 0, 0, 0, 2826, 0, 0, 0, 0, 3366, 0, 1900, 0, 1154, 0, 0, 5,
+	3476, 0, 1444, 2945, 0, 0, 0, 0, 0, 0, 0, 0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 1393, 0, 0, 0, 1927, 0, 490, 0, 0, 0, 1179,
+	735, 2507, 0, 0, 351, 2608, 2877, 0, 0, 0, 0, 0, 0, 3184, 0, 0, 0, 0, 0, 2253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	91, 0, 0, 0, 0, 0, 0, 0, 2547, 0, 90, 83, 0, 1, 0, 0, 0, 0, 2932, 0, 3533, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1876, 1438,
+	0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0, 1515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1477, 1997, 3617, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 539, 2394, 1171, 1852, 0, 2849, 0, 0, 0, 0, 0, 3648, 0, 2084, 0, 0, 0, 1636, 0, 20, 0, 0, 0, 0, 0,
+	0, 1276, 3123, 0, 3678, 0, 0, 0, 0, 0, 1964, 0, 0, 0, 0, 3133, 0, 994, 2014, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1435, 0, 0,
+	0, 0, 788, 0, 0, 2527, 0, 2519, 0, 3324, 1374, 0, 0, 0, 0, 0, 650, 0, 0, 1172, 3040, 3790, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3023,
+	0, 0, 0, 2714, 0, 0, 0, 1987, 0, 101, 0, 0, 1251, 0, 0, 1893, 2980, 1627, 0, 3013, 3646, 0, 3308, 0, 387, 0, 0, 0, 0, 0, 0, 0,
+	0, 2512, 0, 0, 0, 0, 0, 0, 1682, 3196, 0, 3459, 0, 0, 0, 0, 0, 0, 1199, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3417, 0, 0, 0, 0, 1720, 0, 0, 3829, 0, 0, 3615, 0, 2446, 2144, 0, 126, 0, 0, 384, 0,
+	0, 409, 889, 1953, 2332, 3521, 2936, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0, 2245, 854, 2883, 0, 0, 2041, 0, 0, 0, 0, 1480, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 388, 0, 0, 2215, 88, 1109, 2219, 3833, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2969, 0, 0,
+	157, 0, 0, 0, 0, 0, 1126, 0, 0, 0, 0, 0, 0, 7, 1656, 0, 0, 0, 1831, 0, 0, 2725, 3028, 0, 0, 0, 0, 0, 0, 0, 3388, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 56,
-	0, 0, 0, 1952, 2455, 2551, 0, 0, 0, 573, 0, 0, 2211, 0, 0, 1009, 1686, 2561, 0, 0, 0, 0, 0, 0, 0, 1147, 0, 0, 2924, 0, 0, 0,
-	0, 3433, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1049, 0, 287, 531, 0, 0, 0, 0, 0, 0, 3156, 0, 0, 0, 0, 0, 0, 0,
-	0, 3697, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 690, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1676, 0, 0, 0, 903, 960, 0,
-	1375, 0, 0, 0, 0, 1112, 2263, 0, 0, 0, 0, 0, 0, 1919, 0, 0, 0, 0, 3796, 0, 0, 0, 0, 0, 0, 61, 1001, 2269, 0, 0, 0, 0,
-	2241, 386, 0, 0, 0, 0, 2832, 334, 2893, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1225, 0, 0, 0, 0, 0, 0, 257, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2575, 3734, 0, 0, 752, 0, 1193, 0, 0, 0, 0, 0, 0, 1562, 435, 0, 0, 2429, 3054, 0, 0, 0, 0, 0, 1900,
-	0, 0, 66, 0, 3117, 1145, 0, 0, 2299, 0, 0, 0, 3084, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1647, 0, 3307, 551, 993, 0, 0,
-	2664, 1792, 2132, 2391, 2197, 2563, 620, 3080, 1581, 0, 0, 0, 2074, 0, 0, 0, 2320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2346, 798, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 663, 0, 1289, 2882, 0, 0, 0, 0, 0, 990, 1642, 0, 0, 0, 0, 0, 0, 0, 0, 1427, 0, 0, 0, 0, 0, 0, 1428,
-	0, 3289, 0, 0, 0, 0, 0, 0, 579, 2632, 712, 0, 0, 674, 0, 0, 0, 0, 0, 0, 0, 1134, 1651, 0, 0, 0, 1923, 2462, 0, 0, 0, 29,
-	3668, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3738, 0, 0, 3533, 0, 0, 2000, 0, 166, 2223, 623, 3741, 0, 2154, 0, 2725, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 595, 3106, 0, 299, 0, 0, 0, 0, 0, 3007, 0, 2812, 3577, 0, 0, 0, 0, 0, 0, 0, 0, 3157, 0, 0, 0, 1614, 260, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1040, 0, 0, 0, 0, 0, 0, 0, 2424, 0, 0, 792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	308, 0, 0, 1000, 0, 416, 0, 0, 0, 930, 0, 0, 0, 0, 0, 0, 3523, 603, 2803, 0, 3038, 0, 2276, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 344, 778, 0, 0, 0, 0, 0, 452, 0, 0, 0, 0, 1821, 0, 0, 3486, 0, 0, 0, 1810, 0, 0, 2495, 3722, 0, 0, 0, 0, 1214, 0, 2256,
-	0, 0, 0, 0, 0, 0, 631, 1037, 0, 2367, 0, 0, 0, 2688, 0, 1446, 2980, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2389, 0, 1509,
-	1291, 552, 3568, 0, 0, 0, 0, 0, 3311, 0, 0, 0, 1545, 0, 0, 2380, 3647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3127, 0, 0, 0,
-	3573, 0, 0, 0, 0, 0, 3546, 0, 0, 1867, 0, 0, 0, 1376, 2375, 0, 0, 0, 222, 0, 0, 0, 0, 0, 0, 0, 2620, 0, 0, 0, 0, 0,
-	2913, 0, 0, 0, 0, 0, 0, 0, 1649, 0, 0, 2234, 0, 0, 0, 0, 3495, 0, 0, 0, 0, 0, 0, 0, 0, 3725, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 357, 1808, 3212, 318, 2038, 0, 0, 0, 0, 0, 333, 2254, 0, 0, 2852, 0, 0, 0, 0, 0, 0, 0, 0, 2949, 0,
-	0, 2472, 0, 195, 0, 0, 0, 0, 0, 1528, 0, 2580, 0, 3511, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1748, 0, 0, 0, 0, 0, 0, 0,
-	0, 457, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 147, 0, 0, 1631, 1430, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 220, 0, 0, 0,
-	0, 0, 0, 3579, 3531, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1742, 0, 1880, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1384, 0, 0, 0, 0, 0, 0, 0, 0, 3058, 0, 0, 0, 0, 0, 1763, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2652, 0, 0, 0, 0, 3278, 0, 0, 2741, 0, 1453, 2896, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1568, 0, 2763, 0, 0, 0, 2183, 0, 2926, 0, 0, 0, 0, 3254, 0, 0, 0, 0, 1656, 0, 0, 0, 0, 0, 0, 651, 0, 0, 0, 0, 0, 0,
-	418, 2736, 3619, 3784, 2676, 0, 0, 3195, 0, 0, 0, 0, 0, 3496, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3463, 0, 1531, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3182, 0, 0, 0, 352, 0, 0, 0, 0, 0, 956, 0, 3441, 0, 0, 0, 0, 1733,
-	0, 724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2510, 2362, 3746, 0, 0, 0, 0, 0, 0, 3275, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1378, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3211, 0, 3602, 0, 0, 0, 0,
-	0, 0, 212, 0, 0, 0, 0, 0, 0, 0, 0, 1304, 0, 0, 0, 2712, 916, 0, 1415, 2808, 249, 0, 0, 1245, 0, 1846, 3143, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 900, 0, 0, 0, 0, 0, 0, 0, 1875, 0, 2885, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2182, 537, 2786, 2313, 1648, 1205, 2587, 3010, 0, 0, 0, 0, 0, 0, 0, 137, 0, 0, 0, 0, 0, 3690, 0, 0, 1339,
-	0, 0, 3328, 1392, 0, 0, 0, 0, 0, 3562, 0, 1843, 0, 0, 0, 0, 0, 2553, 0, 0, 0, 2156, 366, 0, 0, 3553, 0, 0, 0, 0, 0, 0,
-	71, 0, 2660, 1177, 0, 0, 2355, 0, 2292, 0, 0, 0, 2626, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3700, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3711, 0, 0, 0, 0, 0, 0, 3770, 0, 0, 0, 0, 0, 0, 0, 1983, 2404, 0, 0, 0, 1618, 0, 0, 0, 1400, 0, 0, 3789,
-	0, 0, 0, 0, 0, 0, 0, 2625, 0, 0, 1800, 0, 0, 0, 0, 0, 0, 0, 2090, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
-	2833, 1588, 2599, 0, 2795, 0, 0, 0, 0, 0, 0, 0, 0, 1116, 2173, 2933, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2157, 0, 0, 0, 3666, 0, 0,
-	1189, 2524, 0, 0, 0, 0, 0, 0, 1472, 3582, 0, 0, 0, 0, 0, 2357, 0, 0, 0, 0, 0, 0, 0, 0, 1435, 0, 892, 0, 3035, 0, 0, 835,
-	0, 0, 0, 185, 2906, 0, 0, 0, 0, 0, 0, 1055, 2002, 2623, 3337, 0, 0, 0, 0, 0, 808, 0, 0, 345, 0, 0, 0, 2481, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1258, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 696, 0, 0, 202,
-	0, 0, 1947, 2036, 2393, 3635, 0, 3242, 0, 645, 937, 2975, 3078, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3544, 0, 0, 508, 1824,
-	0, 0, 1617, 0, 3630, 0, 0, 0, 0, 0, 1993, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3592, 895, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1896, 795, 2171, 3259, 0, 0, 0, 0, 0, 3220, 2955, 0, 3148, 3798, 0, 0, 0, 0, 0, 0, 0, 2701, 0, 0, 0, 3149, 2584, 0, 1503, 0, 0, 0,
-	0, 0, 0, 1803, 3309, 0, 0, 0, 0, 1138, 0, 53, 0, 0, 0, 3594, 917, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1207,
-	0, 0, 627, 0, 606, 2735, 2927, 3724, 0, 0, 0, 0, 0, 933, 0, 3072, 0, 0, 3538, 0, 0, 0, 1420, 0, 0, 0, 0, 0, 1639, 0, 0, 1239,
-	0, 1822, 0, 0, 0, 294, 3489, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 614, 0,
-	0, 0, 0, 0, 0, 2956, 0, 3170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3031, 1560, 2947, 3442, 1670, 0, 0, 1039, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 0, 2025, 0, 0, 0, 572, 0, 0, 0, 2319, 328, 2631, 0, 0, 0, 1076, 0, 0, 0, 2382, 0,
-	0, 3178, 0, 271, 0, 0, 0, 2063, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3227, 0, 0, 1273, 0, 3037, 0, 0, 741, 901, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2576, 0, 0, 0, 0, 0, 2113, 0, 0, 0, 3623, 0, 0, 0, 3091, 0, 0, 0, 0,
-	0, 0, 899, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2986, 0, 1848, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 221, 3034,
-	2707, 0, 0, 3440, 0, 0, 2943, 470, 3093, 0, 1221, 0, 858, 0, 0, 2674, 0, 0, 0, 0, 2024, 1989, 1701, 3642, 2783, 3172, 3585, 0, 2572, 2506, 0, 0,
-	0, 0, 0, 0, 0, 2227, 0, 0, 0, 0, 0, 2279, 0, 0, 0, 0, 0, 3264, 3715, 0, 0, 1124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3451, 0, 0, 0, 0, 0, 0, 1691, 0, 0, 2085, 0, 1838, 0, 0, 0, 0, 3102, 0, 0, 1313, 3656, 0, 0, 0, 0, 0,
-	0, 1007, 0, 0, 0, 0, 0, 0, 2015, 0, 0, 0, 0, 0, 2454, 0, 0, 0, 0, 0, 0, 0, 0, 580, 2814, 0, 0, 3449, 150, 1084, 0, 0,
-	0, 0, 0, 0, 1460, 0, 0, 0, 0, 1917, 0, 0, 2003, 0, 0, 0, 0, 0, 0, 2310, 2668, 3519, 0, 0, 2854, 0, 0, 1751, 1727, 0, 0, 0,
-	0, 612, 0, 0, 1992, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2128, 0, 0, 0, 0, 0, 0, 0, 0, 530, 0, 0, 263, 894, 2760,
-	0, 1527, 3074, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 747, 0, 0, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0,
+	0, 0, 0, 1954, 2459, 2555, 0, 0, 0, 573, 0, 0, 2214, 0, 0, 1009, 1688, 2565, 0, 0, 0, 0, 0, 0, 0, 1148, 0, 0, 2931, 0, 0, 0,
+	0, 3442, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1049, 0, 287, 531, 0, 0, 0, 0, 0, 0, 3164, 0, 0, 0, 0, 0, 0, 0,
+	0, 3706, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 690, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1678, 0, 0, 0, 903, 960, 0,
+	1376, 0, 0, 0, 0, 1112, 2267, 0, 0, 0, 0, 0, 0, 1921, 0, 0, 0, 0, 3805, 0, 0, 0, 0, 0, 0, 61, 1001, 2273, 0, 0, 0, 0,
+	2244, 386, 0, 0, 0, 0, 2839, 334, 2900, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1226, 0, 0, 0, 0, 0, 0, 257, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2579, 3743, 0, 0, 752, 0, 1194, 0, 0, 0, 0, 0, 0, 1564, 435, 0, 0, 2433, 3061, 0, 0, 0, 0, 0, 1902,
+	0, 0, 66, 0, 3124, 1146, 0, 0, 2303, 0, 0, 0, 3091, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1649, 0, 3315, 551, 993, 0, 0,
+	2669, 1794, 2135, 2395, 2200, 2567, 620, 3087, 1583, 0, 0, 0, 2077, 0, 0, 0, 2324, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2350, 798, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 663, 0, 1290, 2889, 0, 0, 0, 0, 0, 990, 1644, 0, 0, 0, 0, 0, 0, 0, 0, 1429, 0, 0, 0, 0, 0, 0, 1430,
+	0, 3297, 0, 0, 0, 0, 0, 0, 579, 2637, 712, 0, 0, 674, 0, 0, 0, 0, 0, 0, 0, 1134, 1653, 0, 0, 0, 1925, 2466, 0, 0, 0, 29,
+	3677, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3747, 0, 0, 3542, 0, 0, 2002, 0, 166, 2226, 623, 3750, 0, 2157, 0, 2730, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 595, 3113, 0, 299, 0, 0, 0, 0, 0, 3014, 0, 2819, 3586, 0, 0, 0, 0, 0, 0, 0, 0, 3165, 0, 0, 0, 1616, 260, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1040, 0, 0, 0, 0, 0, 0, 0, 2428, 0, 0, 792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	308, 0, 0, 1000, 0, 416, 0, 0, 0, 930, 0, 0, 0, 0, 0, 0, 3532, 603, 2810, 0, 3045, 0, 2280, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 344, 778, 0, 0, 0, 0, 0, 452, 0, 0, 0, 0, 1823, 0, 0, 3495, 0, 0, 0, 1812, 0, 0, 2499, 3731, 0, 0, 0, 0, 1215, 0, 2260,
+	0, 0, 0, 0, 0, 0, 631, 1037, 0, 2371, 0, 0, 0, 2693, 0, 1448, 2987, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2393, 0, 1511,
+	1292, 552, 3577, 0, 0, 0, 0, 0, 3319, 0, 0, 0, 1547, 0, 0, 2384, 3656, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3134, 0, 0, 0,
+	3582, 0, 0, 0, 0, 0, 3555, 0, 0, 1869, 0, 0, 0, 1377, 2379, 0, 0, 0, 222, 0, 0, 0, 0, 0, 0, 0, 2625, 0, 0, 0, 0, 0,
+	2920, 0, 0, 0, 0, 0, 0, 0, 1651, 0, 0, 2237, 0, 0, 0, 0, 3504, 0, 0, 0, 0, 0, 0, 0, 0, 3734, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 357, 1810, 3220, 318, 2040, 0, 0, 0, 0, 0, 333, 2258, 0, 0, 2859, 0, 0, 0, 0, 0, 0, 0, 0, 2956, 0,
+	0, 2476, 0, 195, 0, 0, 0, 0, 0, 1530, 0, 2584, 0, 3520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1750, 0, 0, 0, 0, 0, 0, 0,
+	0, 457, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 147, 0, 0, 1633, 1432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 220, 0, 0, 0,
+	0, 0, 0, 3588, 3540, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1744, 0, 1882, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1386, 0, 0, 0, 0, 0, 0, 0, 0, 3065, 0, 0, 0, 0, 0, 1765, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2657, 0, 0, 0, 0, 3286, 0, 0, 2746, 0, 1455, 2903, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1570, 0, 2769, 0, 0, 0, 2186, 0, 2933, 0, 0, 0, 0, 3262, 0, 0, 0, 0, 1658, 0, 0, 0, 0, 0, 0, 651, 0, 0, 0, 0, 0, 0,
+	418, 2741, 3628, 3793, 2681, 0, 0, 3203, 0, 0, 0, 0, 0, 3505, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3472, 0, 1533, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3190, 0, 0, 0, 352, 0, 0, 0, 0, 0, 956, 0, 3450, 0, 0, 0, 0, 1735,
+	0, 724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2514, 2366, 3755, 0, 0, 0, 0, 0, 0, 3283, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1379, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3219, 0, 3611, 0, 0, 0, 0,
+	0, 0, 212, 0, 0, 0, 0, 0, 0, 0, 0, 1305, 0, 0, 0, 2717, 916, 0, 1417, 2815, 249, 0, 0, 1246, 0, 1848, 3151, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 900, 0, 0, 0, 0, 0, 0, 0, 1877, 0, 2892, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2185, 537, 2793, 2317, 1650, 1206, 2592, 3017, 0, 0, 0, 0, 0, 0, 0, 137, 0, 0, 0, 0, 0, 3699, 0, 0, 1340,
+	0, 0, 3336, 1394, 0, 0, 0, 0, 0, 3571, 0, 1845, 0, 0, 0, 0, 0, 2557, 0, 0, 0, 2159, 366, 0, 0, 3562, 0, 0, 0, 0, 0, 0,
+	71, 0, 2665, 1178, 0, 0, 2359, 0, 2296, 0, 0, 0, 2631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3709, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3720, 0, 0, 0, 0, 0, 0, 3779, 0, 0, 0, 0, 0, 0, 0, 1985, 2408, 0, 0, 0, 1620, 0, 0, 0, 1402, 0, 0, 3798,
+	0, 0, 0, 0, 0, 0, 0, 2630, 0, 0, 1802, 0, 0, 0, 0, 0, 0, 0, 2093, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
+	2840, 1590, 2604, 0, 2802, 0, 0, 0, 0, 0, 0, 0, 0, 1116, 2176, 2940, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2160, 0, 0, 0, 3675, 0, 0,
+	1190, 2528, 0, 0, 0, 0, 0, 0, 1474, 3591, 0, 0, 0, 0, 0, 2361, 0, 0, 0, 0, 0, 0, 0, 0, 1437, 0, 892, 0, 3042, 0, 0, 835,
+	0, 0, 0, 185, 2913, 0, 0, 0, 0, 0, 0, 1055, 2004, 2628, 3345, 0, 0, 0, 0, 0, 808, 0, 0, 345, 0, 0, 0, 2485, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 696, 0, 0, 202,
+	0, 0, 1949, 2038, 2397, 3644, 0, 3250, 0, 645, 937, 2982, 3085, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3553, 0, 0, 508, 1826,
+	0, 0, 1619, 0, 3639, 0, 0, 0, 0, 0, 1995, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3601, 895, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1898, 795, 2174, 3267, 0, 0, 0, 0, 0, 3228, 2962, 0, 3156, 3807, 0, 0, 0, 0, 0, 0, 0, 2706, 0, 0, 0, 3157, 2589, 0, 1505, 0, 0, 0,
+	0, 0, 0, 1805, 3317, 0, 0, 0, 0, 1138, 0, 53, 0, 0, 0, 3603, 917, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1208,
+	0, 0, 627, 0, 606, 2740, 2934, 3733, 0, 0, 0, 0, 0, 933, 0, 3079, 0, 0, 3547, 0, 0, 0, 1422, 0, 0, 0, 0, 0, 1641, 0, 0, 1240,
+	0, 1824, 0, 0, 0, 294, 3498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 614, 0,
+	0, 0, 0, 0, 0, 2963, 0, 3178, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3038, 1562, 2954, 3451, 1672, 0, 0, 1039, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 0, 2027, 0, 0, 0, 572, 0, 0, 0, 2323, 328, 2636, 0, 0, 0, 1076, 0, 0, 0, 2386, 0,
+	0, 3186, 0, 271, 0, 0, 0, 2066, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3235, 0, 0, 1274, 0, 3044, 0, 0, 741, 901, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2580, 0, 0, 0, 0, 0, 2116, 0, 0, 0, 3632, 0, 0, 0, 3098, 0, 0, 0, 0,
+	0, 0, 899, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2993, 0, 1850, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 221, 3041,
+	2712, 0, 0, 3449, 0, 0, 2950, 470, 3100, 0, 1222, 0, 858, 0, 0, 2679, 0, 0, 0, 0, 2026, 1991, 1703, 3651, 2790, 3180, 3594, 0, 2576, 2510, 0, 0,
+	0, 0, 0, 0, 0, 2230, 0, 0, 0, 0, 0, 2283, 0, 0, 0, 0, 0, 3272, 3724, 0, 0, 1124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3460, 0, 0, 0, 0, 0, 0, 1693, 0, 0, 2088, 0, 1840, 0, 0, 0, 0, 3109, 0, 0, 1314, 3665, 0, 0, 0, 0, 0,
+	0, 1007, 0, 2586, 0, 0, 0, 0, 2017, 0, 0, 0, 0, 0, 2458, 0, 0, 0, 0, 0, 0, 0, 0, 580, 2821, 0, 0, 3458, 150, 1084, 0, 0,
+	0, 0, 0, 0, 1462, 0, 0, 0, 0, 1919, 0, 0, 2005, 0, 0, 0, 0, 0, 0, 2314, 2673, 3528, 0, 0, 2861, 0, 0, 1753, 1729, 0, 0, 0,
+	0, 612, 0, 0, 1994, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2131, 0, 0, 0, 0, 0, 0, 0, 0, 530, 0, 0, 263, 894, 2765,
+	0, 1529, 3081, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 747, 0, 0, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0,
 }
 
 var patterns = [...]pattern{
@@ -9688,22 +9780,26 @@ var patterns = [...]pattern{
 	{"aws ecr", "get-", 160},
 	{"aws ecr", "list-", 164},
 	{"az", "", 189},
-	{"", "fsck.", 1152},
-	{"gcloud", "", 1171},
-	{"gcloud *", "", 1172},
-	{"gcloud compute", "", 1184},
-	{"", "mkfs", 2170},
-	{"", "mkfs.", 2171},
-	{"", "newfs", 2239},
+	{"", "fsck.", 1153},
+	{"gcloud", "", 1172},
+	{"gcloud *", "", 1173},
+	{"gcloud compute", "", 1185},
+	{"", "mkfs", 2173},
+	{"", "mkfs.", 2174},
+	{"", "newfs", 2242},
 }
 
 var aliases = [...]alias{
 	{"./bin/rails", "rails"},
+	{"./bin/rspec", "rspec"},
+	{"./bin/rubocop", "rubocop"},
 	{"./gradlew", "gradle"},
 	{"./mvnw", "mvn"},
 	{"batcat", "bat"},
 	{"bazelisk", "bazel"},
 	{"bin/rails", "rails"},
+	{"bin/rspec", "rspec"},
+	{"bin/rubocop", "rubocop"},
 	{"bsdtar", "tar"},
 	{"egrep", "grep"},
 	{"fdfind", "fd"},

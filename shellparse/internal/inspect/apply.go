@@ -58,6 +58,8 @@ func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 	switch h.Opt.Does {
 	case 'f':
 		return h.Has && (!v.Known || strings.ContainsAny(v.Text, "./\\"))
+	case 'z':
+		return h.Has && !plainLinking(v, len(c.Argv) > 1 && c.Name == "go" && c.Argv[1].Text == "build")
 	case 'P':
 		return !v.Known || !strings.HasPrefix(v.Text, "no:")
 	case 'X':

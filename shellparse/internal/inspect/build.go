@@ -191,7 +191,9 @@ func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		if c.Name == "npm" {
 			return
 		}
-		start = 1
+		if start = 1; c.Name == "pnpm" && c.Argv[1].Text == "run" && len(c.Argv) > 2 && c.Argv[2].Text == "-r" {
+			start = 2 // in all packages; behind the name of a script it is the script's
+		}
 	}
 	for _, w := range c.Argv[start+1:] {
 		if !w.Known {
@@ -224,6 +226,20 @@ func inspectCargo(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 			c.EffectAt("option "+w.Text, w)
 		}
 	}
+}
+
+var (
+	stripped = lazyregexp.New(`^(-[sw]|\s)*$`)
+	setting  = lazyregexp.New(`(^|\s)-X[ =]([\w./-]+=[\w.:/+-]*|'[\w./-]+=[\w.:/+-]*')(\s|$)`)
+)
+
+// plainLinking says that flags of Go's linker leave out what debuggers read, or set texts in what is only built.
+func plainLinking(flags word.Word, builds bool) bool {
+	rest := flags.Text
+	for builds && setting.MatchString(rest) {
+		rest = setting.ReplaceAllString(rest, " ")
+	}
+	return flags.Known && stripped.MatchString(rest)
 }
 
 // fetchesPackages are subcommands of go whose operands may be packages that are fetched.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 	"callgate/shellparse/programs"
@@ -48,6 +49,11 @@ func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 	for _, h := range s.Hits {
 		apply(a, h, c)
 		code = givesCode(c, h, &s) || code
+		if h.Opt.Does == 'c' && c.Name == "node" {
+			for _, file := range required.FindAllStringSubmatch(h.Value.Text, -1) {
+				a.Reads(c, word.Lit(file[1]))
+			}
+		}
 	}
 	if code {
 		return
@@ -66,6 +72,9 @@ func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 	}
 	interprets(a, c, &s)
 }
+
+// required are the files of data that code for Node.js loads.
+var required = lazyregexp.New(`require\(['"]([^'"]*\.json)['"]\)`)
 
 // areFiles says that words are names of files, and none can be an option that matters to what only checks them.
 func areFiles(words []word.Word) bool {

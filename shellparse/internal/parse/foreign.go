@@ -14,7 +14,7 @@ var cmdlet = lazyregexp.New(`(?i)(^\s*|[|;&({=\n]\s*)(get|set|new|remove|invoke|
 var batch = lazyregexp.New(`(?im)(^\s*|[&|(]\s*)(@echo\s+(off|on)\b|rem\s+\S|setlocal\b|endlocal\b|if\s+(not\s+)?(exist|errorlevel|defined)\s|for\s+/[dflr]\s|goto\s+:|call\s+:|del\s+/[a-z]\b|rd\s+/[a-z]\b|rmdir\s+/[a-z]\b|copy\s+/[a-z]\b|dir\s+/[a-z]\b|reg\s+(add|delete|query)\s+"?hk|start\s+/[a-z]+\b|taskkill\s+/|attrib\s+[+-][a-z]\b|icacls\s|schtasks\s+/)|%(comspec|systemroot|windir|userprofile|appdata|localappdata|programfiles|temp|username|cd|errorlevel|path)%|%~[a-z]*[0-9]`)
 
 // psSyntax is PowerShell that parses as something else in a POSIX shell.
-var psSyntax = lazyregexp.New(`(?i)\$env:[a-z_]\w*|\[(system|net|io|text|convert|environment|diagnostics)[.\w]*\]::|\biex\s*[\s(]|(^|[;|&\s])powershell(\.exe)?\s+-(e|enc|encodedcommand|c|command|nop)\b|\|\s*(iex|%\s*\{|\?\s*\{)|-(eq|ne|match|like|replace|join|split)\s+['"$].*\|\s*out-`)
+var psSyntax = lazyregexp.New(`(?i)\$env:[a-z_]\w*|\[(system|net|io|text|convert|environment|diagnostics)[.\w]*\]::|\biex(\s*\(|\s+([^-\s]|-[^-]|$))|(^|[;|&\s])powershell(\.exe)?\s+-(e|enc|encodedcommand|c|command|nop)\b|\|\s*(iex|%\s*\{|\?\s*\{)|-(eq|ne|match|like|replace|join|split)\s+['"$].*\|\s*out-`)
 
 // foreign says why a text is not for a POSIX shell, "" when it can be. Text of another shell can parse and
 // mean something else, so that it is known by its own words.

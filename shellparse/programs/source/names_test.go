@@ -120,10 +120,11 @@ var allowed = map[string]string{
 
 	// What is about the names of files, types and devices, or too small for a field.
 	"gate/internal/floor/data.go":              "mkfs",
-	"gate/internal/floor/floor.go":             "pgrep launchctl jq",
+	"gate/internal/floor/floor.go":             "pgrep pidof launchctl jq",
 	"gate/tools/guess.go":                      "bash python",
 	"gate/tools/internal/commands/classify.go": "manage.py xh mvn",
 	"gate/tools/internal/commands/manifest.go": "configure manage.py gradlew mvnw dune wscript rspec",
+	"gate/tools/installed.go":                  "lib",
 	"gate/tools/listing.go":                    "mkdir",
 	"shellparse/internal/parse/foreign.go":     "iex taskkill icacls",
 	"shellparse/shellparse.go":                 "echo printf",
