@@ -42,7 +42,9 @@ func TestADayOfWork(t *testing.T) {
 		"venv/bin/pytest": "x", "venv/bin/python": "x", "vendor/bin/phpunit": "x", "vendor/bin/phpstan": "x", "vendor/bin/pint": "x", "vendor/bin/phpcs": "x",
 		"vendor/bin/psalm": "x", "vendor/bin/php-cs-fixer": "x", "app.db": "", "db.sqlite": "", "node_modules/.bin/nx": "x", "gradlew": "x", "mvnw": "x", "target/debug/x": "x",
 		"node_modules/.bin/tsc": "x", "node_modules/.bin/jest": "x", "node_modules/.bin/eslint": "x", "node_modules/.bin/prettier": "x",
-		"node_modules/.bin/vitest": "x", "node_modules/.bin/playwright": "x", "node_modules/react/package.json": "{}",
+		"node_modules/.bin/vitest": "x", "node_modules/.bin/turbo": "x", "node_modules/.bin/next": "x", "node_modules/.bin/svelte-check": "x",
+		"node_modules/.bin/knip": "x", "node_modules/.bin/depcheck": "x", "node_modules/.bin/prisma": "x", "bin/rspec": "x", "chart/Chart.yaml": "x", "k8s/deploy.yaml": "x",
+		"pom.xml": "x", "tsconfig.json": "{}", "spec/a_spec.rb": "x", "node_modules/.bin/playwright": "x", "node_modules/react/package.json": "{}",
 		"../../.ssh/id_rsa": "x", "../../.ssh/id_ed25519": "x", "../../.aws/credentials": "x", "../../.netrc": "x", "../../.npmrc": "x", "../../.kube/config": "x",
 		"../../.bash_history": "x", "../../other/notes.txt": "x", "../../other/main.go": "x",
 	} {
