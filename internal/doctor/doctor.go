@@ -276,8 +276,59 @@ func (x *examination) credentials() {
 // process is what /api/info says of one callgate.
 type process struct {
 	PID     int    `json:"pid"`
+	Replica string `json:"replica"` // of the cluster; "" for a process of this machine
 	Version string `json:"version"`
 	Silent  bool   `json:"silent"`
+}
+
+// process says what is wrong with one.
+func (x *examination) process(p process) {
+	f := Finding{About: "hub", State: Warning}
+	switch old := p.Version != x.o.Version && p.Version != ""; {
+	case p.Silent && p.Replica != "":
+		f.Text, f.Cure = fmt.Sprintf("the replica %s does not answer", p.Replica), x.run("cluster status")
+	case p.Silent:
+		f.Text, f.Cure = fmt.Sprintf("process %d does not answer: it may have been stopped", p.PID), fmt.Sprintf("kill -CONT %d", p.PID)
+	case old && p.Replica != "":
+		f.Text = fmt.Sprintf("the replica %s is callgate %s: upgrade it", p.Replica, p.Version)
+	case old:
+		f.Text = fmt.Sprintf("process %d is callgate %s: restart its host", p.PID, p.Version)
+	default:
+		return
+	}
+	x.add(f)
+}
+
+// remedies are what helps against what a running callgate says of itself, by words in it. What is not here says itself
+// what to do.
+var remedies = []struct {
+	words, command string
+	state          State
+}{
+	{"the audit log is damaged", "audit verify", Broken},
+	{"of the audit log is damaged", "audit verify", Broken},
+	{"the audit log cannot be verified", "audit verify", Broken},
+	{"take effect when callgate is restarted", "", Warning},
+	{"differs from the cluster's rules", "rules diff", Warning},
+	{"the other replicas", "cluster status", Broken},
+	{"other replicas cannot be told", "cluster status", Broken},
+	{"hears from its cluster", "cluster status", Broken},
+	{"until the cluster takes them", "cluster status", Broken},
+}
+
+// problem is what a running callgate says of itself.
+func (x *examination) problem(text string) {
+	f := Finding{About: "problems", Text: text}
+	for _, one := range remedies {
+		if strings.Contains(text, one.words) {
+			f.State = one.state
+			if one.command != "" {
+				f.Cure = x.run(one.command)
+			}
+			break
+		}
+	}
+	x.add(f)
 }
 
 // processes looks at what runs.
@@ -305,15 +356,10 @@ func (x *examination) processes() {
 	default:
 		x.add(Finding{About: "hub", State: OK, Text: fmt.Sprintf("running processes: %d", len(info.Processes))})
 		for _, p := range info.Processes {
-			if p.Silent {
-				x.add(Finding{About: "hub", State: Warning, Text: fmt.Sprintf("process %d does not answer: it may have been stopped", p.PID), Cure: fmt.Sprintf("kill -CONT %d", p.PID)})
-			}
-			if p.Version != x.o.Version && p.Version != "" {
-				x.add(Finding{About: "hub", State: Warning, Text: fmt.Sprintf("process %d is callgate %s: restart its host", p.PID, p.Version)})
-			}
+			x.process(p)
 		}
 		for _, problem := range info.Problems {
-			x.add(Finding{About: "problems", Text: problem, Cure: x.run("audit verify")})
+			x.problem(problem)
 		}
 		for _, u := range info.Upstreams {
 			if strings.HasPrefix(u.Guard, "none") {

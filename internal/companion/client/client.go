@@ -386,7 +386,7 @@ func (t Target) Problems(ctx context.Context) ([]string, error) {
 func problemsOf(said []string, processes []wire.ProcessInfo) []string {
 	for _, p := range processes {
 		if p.Silent {
-			said = append(said, wire.Unseen(p.PID))
+			said = append(said, wire.Unseen(p.PID, p.Replica))
 		}
 	}
 	return said

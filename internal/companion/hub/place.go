@@ -158,7 +158,7 @@ func (h *Hub) Problems() (said []string) {
 		return []string{wire.UnseenElsewhere}
 	}
 	for _, pid := range h.fleet.away() {
-		said = append(said, wire.Unseen(pid))
+		said = append(said, wire.Unseen(pid, ""))
 	}
 	return said
 }

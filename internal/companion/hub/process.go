@@ -164,7 +164,7 @@ func (f *fleet) remove(p *Process) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.processes = slices.DeleteFunc(f.processes, func(o *Process) bool { return o == p })
-	if p.PID != os.Getpid() && spawn.Exists(p.PID) {
+	if p.Replica == "" && p.PID != os.Getpid() && spawn.Exists(p.PID) {
 		if f.left == nil {
 			f.left = map[int]time.Time{}
 		}

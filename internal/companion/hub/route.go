@@ -346,7 +346,7 @@ func (a Request) missing(things string, answers []answer) []string {
 	said := a.hub.Problems()
 	for _, p := range a.Processes {
 		if !slices.ContainsFunc(answers, func(one answer) bool { return one.Process == p }) {
-			said = append(said, wire.Unseen(p.PID))
+			said = append(said, wire.Unseen(p.PID, p.Replica))
 		}
 	}
 	return said

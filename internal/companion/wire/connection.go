@@ -47,8 +47,11 @@ const UnseenElsewhere = "calls of other callgate processes cannot be seen here: 
 // IsUnseen reports whether a problem is that not all calls are shown.
 func IsUnseen(problem string) bool { return strings.Contains(problem, "cannot be seen") }
 
-// Unseen is the problem that calls of one process are not shown.
-func Unseen(pid int) string {
+// Unseen is the problem that calls of one process, or of a replica of the cluster, are not shown.
+func Unseen(pid int, replica string) string {
+	if replica != "" {
+		return fmt.Sprintf("calls of the replica %s cannot be seen: it does not answer. If it is gone, the others soon show what waited there", replica)
+	}
 	return fmt.Sprintf("calls of the callgate with process id %d cannot be seen: it does not answer. "+
 		"It may have been stopped (Ctrl-Z); continue or end it", pid)
 }

@@ -1,0 +1,47 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+
+	"callgate/internal/companion/wire"
+)
+
+// What a running callgate says of itself comes with what helps against it, or with nothing.
+func TestRemedies(t *testing.T) {
+	for text, want := range map[string]Finding{
+		"the audit log is damaged: x":                {State: Broken, Cure: "callgate audit verify --data-dir d"},
+		"the changed configuration is refused: port": {State: Broken},
+		"the configuration has changed, and these settings take effect when callgate is restarted: worker": {State: Warning},
+		"nothing runs until this callgate hears from its cluster again: away":                              {State: Broken, Cure: "callgate cluster status --data-dir d"},
+		"/d/permissions.jsonc differs from the cluster's rules, which hold: callgate rules diff shows how": {State: Warning, Cure: "callgate rules diff --data-dir d"},
+		"calls of the replica gate-1 cannot be seen: it does not answer":                                   {State: Broken},
+		"credentials cannot be shared with the other replicas: no":                                         {State: Broken, Cure: "callgate cluster status --data-dir d"},
+	} {
+		x := examination{o: Options{Chosen: " --data-dir d"}}
+		x.problem(text)
+		if got := x.findings[0]; got.State != want.State || got.Cure != want.Cure || got.Text != text {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
+
+// A replica on another machine has no process here: nothing tells people to continue or end one.
+func TestSilentReplica(t *testing.T) {
+	x := examination{o: Options{Version: "2"}}
+	x.process(process{Replica: "gate-1", Silent: true})
+	x.process(process{Replica: "gate-1", Version: "1"})
+	x.process(process{PID: 7, Silent: true})
+	x.process(process{PID: 7, Version: "2"})
+	if len(x.findings) != 3 {
+		t.Fatalf("%+v", x.findings)
+	}
+	for i, want := range []string{"the replica gate-1 does not answer → callgate cluster status", "the replica gate-1 is callgate 1: upgrade it → ", "process 7 does not answer: it may have been stopped → kill -CONT 7"} {
+		if got := x.findings[i].Text + " → " + x.findings[i].Cure; got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+	}
+	if said := wire.Unseen(0, "gate-1"); !strings.Contains(said, "gate-1") || strings.Contains(said, "process") || !wire.IsUnseen(said) {
+		t.Error(said)
+	}
+}
