@@ -156,7 +156,7 @@ func (g questions) show(s *Session, call Call, v Verdict, created time.Time) *Ap
 	return &Approval{
 		Undo: undo,
 		ID:   call.ID, SessionID: s.id, Worker: g.gate.journal.o.Worker, Agent: call.Agent,
-		Server: call.Tool.Server, Tool: call.Tool.Qualified, Kind: call.Tool.Kind, Says: call.Tool.Description(),
+		Server: call.Tool.Server, Tool: call.Tool.Qualified, Own: call.Tool.Name, Kind: call.Tool.Kind, Says: call.Tool.Description(),
 		Arguments: call.Arguments, Digest: call.Digest, Analysis: v.Analysis,
 		Reason: v.Reason, Marks: v.Marks, Reasons: reasons, Offers: offers, Redefined: call.Redefined, Rewrite: call.Before.Rewrite,
 		Host: s.Client(), Origin: s.Origin(),

@@ -22,6 +22,7 @@ type Approval struct {
 	Agent     string
 	Server    string
 	Tool      string // qualified name
+	Own       string `json:"-"` // the server's name for it; "" for an approval of another process
 	Kind      string
 	Says      string // what the tool's server says of it
 	Arguments json.RawMessage

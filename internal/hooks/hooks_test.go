@@ -19,6 +19,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/testserver/waits"
 	"callgate/permissions/store"
 )
@@ -537,5 +538,18 @@ func TestCloseEndsTheWatch(t *testing.T) {
 	case <-closed:
 	case <-ctx.Done():
 		t.Fatal("Close waits for the gate")
+	}
+}
+
+// An approval is about a tool by both of its names, as every other event is.
+func TestApprovalsNameTheTool(t *testing.T) {
+	w := &watcher{sessions: map[string]gate.SessionInfo{}}
+	a := &gate.Approval{Tool: "server_send_mail", Own: "send_mail", Analysis: &tools.Analysis{}}
+	if e := w.approval(ApprovalAsked, a); e.Tool != "server_send_mail" || e.ToolName != "send_mail" {
+		t.Errorf("%q %q", e.Tool, e.ToolName)
+	}
+	a.Own = ""
+	if e := w.approval(ApprovalAsked, a); e.ToolName != "server_send_mail" {
+		t.Errorf("of another process: %q", e.ToolName)
 	}
 }

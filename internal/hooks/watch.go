@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"time"
 
 	"callgate/gate"
@@ -86,7 +87,7 @@ func (w *watcher) about(name, sessionID string) Event {
 
 func (w *watcher) approval(name string, a *gate.Approval) Event {
 	e := w.about(name, a.SessionID)
-	e.CallID, e.Server, e.Tool, e.ToolName, e.Kind, e.Agent = a.ID, a.Server, a.Tool, a.Tool, a.Kind, a.Agent
+	e.CallID, e.Server, e.Tool, e.ToolName, e.Kind, e.Agent = a.ID, a.Server, a.Tool, cmp.Or(a.Own, a.Tool), a.Kind, a.Agent
 	e.Arguments, e.Risk, e.Category, e.Detail = a.Arguments, a.Analysis.Risk.String(), a.Analysis.Category, a.Reason
 	return e
 }
