@@ -192,6 +192,9 @@ func (s *Sidecar) approvals() string {
 // openProxy opens what stands between the host and the servers, callgate's own among them.
 func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	c := s.config
+	if len(servers) == 0 && !c.RAG.Enabled {
+		s.log.Warn("there are no servers: hosts see no tools until you add some under \"servers\"")
+	}
 	var err error
 	if s.pins, err = tools.OpenPins(c.Files().Pins()); err != nil {
 		return err
@@ -300,7 +303,7 @@ func (s *Sidecar) openCompanion() error {
 		options := companion.Options{
 			Replica: s.replica.name(), Replicas: s.replica.forPeople(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
 			Backend: s.people.Parts(kept, nil), Tenants: s.tenants.forPeople,
-			Presence: s.companion.presence, Identity: s.config.Approvers.OIDC.Provider(s.config.Tenants.SignInClaim()), Problems: s.troubles, Credentials: held, Logger: s.log,
+			Presence: s.companion.presence, Identity: s.config.Approvers.OIDC.Provider(s.config.Tenants.SignInClaim()), Problems: s.troubles, Ready: s.replica.fresh(), Credentials: held, Logger: s.log,
 		}
 		if s.front == nil { // the hosts of this machine are nobody's tenants
 			options.Backend = s.people.Parts(kept, hostsHere(s.config.DataDir))

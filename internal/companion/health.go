@@ -34,6 +34,7 @@ type probeAPI struct {
 	hub      processes
 	metrics  http.Handler
 	problems func() []string
+	ready    func() error
 	log      *slog.Logger
 }
 
@@ -104,12 +105,17 @@ func (s probeAPI) handleLive(w http.ResponseWriter, _ *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, map[string]string{"status": "up"})
 }
 
-// handleReady answers 200 if callgate can take a host: no upstream is down or starting. Upstreams that wait for their
+// handleReady answers 200 if callgate can take a host: calls can run, and no upstream is down or starting. Upstreams that wait for their
 // first host are ready.
 func (s probeAPI) handleReady(w http.ResponseWriter, r *http.Request) {
 	h, retry := s.health(r), retryDown
 	if n := h.Upstreams[wire.UpstreamStarting]; n > 0 {
 		h.Reasons, retry = append(h.Reasons, servers(n)+" starting"), retryStarting
+	}
+	if s.ready != nil {
+		if err := s.ready(); err != nil {
+			h.Status, h.Reasons = "degraded", append(h.Reasons, err.Error())
+		}
 	}
 	h.answer(w, retry)
 }

@@ -39,7 +39,7 @@ func (s *Server) routes() http.Handler {
 	o := &s.options
 	for _, subject := range []interface{ routes(func(string, methods)) }{
 		pageAPI{}, controlAPI{all}, freezeAPI{all}, trailAPI{all}, ruleAPI{all}, toolAPI{all}, pushAPI{all}, checkpointAPI{all}, indexAPI{all}, knowledgeAPI{all},
-		probeAPI{all, s.hub, o.Metrics, s.problems, s.log},
+		probeAPI{all, s.hub, o.Metrics, s.problems, o.Ready, s.log},
 		pairAPI{all, s.tenants, &s.pairings, s.log},
 		signInAPI{all, s.tenants, o.Identity, &s.pairings, s.log},
 		infoAPI{all, s.hub, o, s.problems},

@@ -37,6 +37,7 @@ type Options struct {
 	Identity    *idp.Provider             // where people sign in; nil nowhere
 	Presence    *presence.Desk            // proofs that people are there; nil needs none and shows no passkeys
 	Metrics     http.Handler              // answers scrapes; nil counts nothing
+	Ready       func() error              // why nothing can run here now; nil is always
 	Problems    func() []string           // what is wrong with what callgate keeps; nil when nobody looks
 	Credentials *credentials.Store        // who may watch and answer
 	Logger      *slog.Logger

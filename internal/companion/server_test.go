@@ -3,10 +3,12 @@ package companion
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +20,7 @@ import (
 	"callgate/audit"
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -529,5 +532,25 @@ func TestServerRefusesOpenCredentials(t *testing.T) {
 	}
 	if !strings.Contains(r.log.String(), "open to other users") {
 		t.Error("the log does not say why")
+	}
+}
+
+// A replica at which nothing can run takes no host.
+func TestNotReadyWhereNothingRuns(t *testing.T) {
+	r := start(t, newFakeBackend())
+	var why error
+	probe := probeAPI{api: api{backend: r.Server.backend}, hub: r.hub, problems: func() []string { return nil }, ready: func() error { return why }}
+	for _, why = range []error{nil, errors.New("nothing is heard from the cluster")} {
+		w := httptest.NewRecorder()
+		probe.handleReady(w, httptest.NewRequest("GET", "/health/ready", nil))
+		if (w.Code == http.StatusOK) != (why == nil) || why != nil && (!strings.Contains(w.Body.String(), `"reasons":["nothing is heard`) || w.Header().Get("Retry-After") == "") {
+			t.Errorf("%v: %d %s", why, w.Code, w.Body)
+		}
+	}
+}
+
+func TestAFreezeUntilWhatIsNoTime(t *testing.T) {
+	if refused := rest.DecodeBody([]byte(`{"until":"2h"}`), new(wire.FreezeRequest)); refused == nil || refused.Message != `"2h" is not a time: write it as 2026-12-24T18:00:00Z` {
+		t.Errorf("%+v", refused)
 	}
 }

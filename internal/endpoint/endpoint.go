@@ -7,12 +7,14 @@ package endpoint
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -179,6 +181,9 @@ func bind(o Options) (net.Listener, error) {
 	case !ip.IsLoopback() && o.Door.open():
 		return nil, fmt.Errorf("mcpListen: other machines can reach %s, and auth none lets everybody in: use auth token or oauth, or listen on 127.0.0.1:%s", o.Address, port)
 	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return nil, fmt.Errorf("mcpListen: %q: a port is a number from 0 to 65535", o.Address)
+	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return nil, fmt.Errorf("mcpListen: %w: stop the program that listens there, or choose another port", err)
@@ -215,14 +220,25 @@ func (s *Server) routes(door Door) http.Handler {
 	return mux
 }
 
-// ready tells a balancer whether to send hosts here. It needs no credential, and says no more.
+// ready tells a balancer whether to send hosts here. It needs no credential, and says no more than why not.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	if s.open.isClosed() || s.o.Ready != nil && s.o.Ready() != nil {
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusServiceUnavailable)
+	var why error
+	switch {
+	case s.open.isClosed():
+		why = errors.New("callgate ends")
+	case s.o.Ready != nil:
+		why = s.o.Ready()
+	}
+	if why == nil {
+		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	w.WriteHeader(http.StatusNoContent)
+	text, err := json.Marshal(map[string][]string{"reasons": {why.Error()}})
+	if err != nil {
+		panic(err) // strings
+	}
+	w.Header().Set("Retry-After", "1")
+	writeJSON(w, http.StatusServiceUnavailable, text)
 }
 
 // visit is one HTTP request that was let in.

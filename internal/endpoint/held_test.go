@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -219,5 +220,21 @@ func TestTooNarrowAScope(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+sign(claims))
 	if _, err := door.Admit(r); err == nil || !strings.Contains(err.Error(), "does not say when it expires") {
 		t.Errorf("without an end: %v", err)
+	}
+}
+
+// A probe learns why there is no room here.
+func TestReadySaysWhyNot(t *testing.T) {
+	s := &Server{o: Options{Ready: func() error { return errors.New("nothing is heard from the cluster") }}}
+	server := httptest.NewServer(http.HandlerFunc(s.ready))
+	defer server.Close()
+	response, err := http.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" || string(body) != `{"reasons":["nothing is heard from the cluster"]}` {
+		t.Errorf("%d %s, %v", response.StatusCode, body, err)
 	}
 }

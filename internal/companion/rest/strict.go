@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -24,6 +25,9 @@ func DecodeBody(data []byte, into any) *wire.Refusal {
 		data = []byte("{}")
 	}
 	err := json.Unmarshal(data, into, json.RejectUnknownMembers(true))
+	if wrong, ok := errors.AsType[*time.ParseError](err); ok {
+		return wire.Refuse(wire.CodeBadMessage, "%q is not a time: write it as 2026-12-24T18:00:00Z", strings.Trim(wrong.Value, `"`))
+	}
 	if !errors.Is(err, json.ErrUnknownName) {
 		return Decode(data, into) // in the same words
 	}
