@@ -72,6 +72,9 @@ With --cluster, verify also checks the cluster's copies of all logs, and compare
 			} else {
 				err = output.AuditReport(cmd.OutOrStdout(), dir, &report)
 			}
+			if len(report.Logs) == 0 && report.OK() && err == nil {
+				err = fmt.Errorf("there is no audit trail in %s, so nothing was checked", dir)
+			}
 			if first, broken := report.First(); broken && err == nil {
 				err = fmt.Errorf("the audit trail is broken, first at %s", tools.Visible(first.String()))
 				if more := len(report.Breaks) - 1; more > 0 {

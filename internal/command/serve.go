@@ -51,6 +51,9 @@ Each replica needs a name, a data directory of its own and the same --cluster-ke
 			if err != nil {
 				return err
 			}
+			if err := c.CheckServe(); err != nil {
+				return err
+			}
 			servers, err := servedBy(c)
 			if err != nil {
 				return err

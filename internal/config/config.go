@@ -32,6 +32,8 @@ import (
 
 // Config is everything that a user can set, read once and checked once.
 type Config struct {
+	noServers bool // the file says that there are none
+
 	DataDir            string
 	Worker             string
 	Agent              string
@@ -284,6 +286,7 @@ func (s *Settings) Load() (*Config, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
+	c.noServers = s.viper.InConfig("servers") && len(c.Servers)+len(c.MCPConfig) == 0
 	return c, nil
 }
 

@@ -217,6 +217,7 @@ func ExplainGroups(root *cobra.Command) {
 var cures = map[string]string{
 	"duration": "use a duration with a unit, such as 120s or 15m",
 	"int":      "use a whole number",
+	"uint64":   "use a whole number",
 	"bool":     "use true or false",
 }
 

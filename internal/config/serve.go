@@ -19,6 +19,7 @@ import (
 	"callgate/internal/companion/credentials"
 	"callgate/internal/endpoint"
 	"callgate/internal/lazyregexp"
+	"callgate/internal/spelling"
 	"callgate/internal/tenants"
 	"callgate/proxy"
 )
@@ -118,6 +119,45 @@ func (c *ServeConfig) validate() error {
 		}
 	}
 	return c.validateTokens()
+}
+
+// CheckServe refuses what can only be a slip when hosts begin to be served. It is no reason to keep old settings later.
+func (c *Config) CheckServe() error {
+	k := &c.Cluster
+	if !k.On() && (k.Key != "" || k.KeyVariable != "" || len(k.KeyCommand) > 0 || k.Name != "" || len(k.Peers) > 0 || k.Creds != "") {
+		return errors.New("cluster.url: the other keys of the cluster are set, and this callgate would not join it: add --cluster embedded, or the URL of your NATS")
+	}
+	for i, t := range c.MCPTokens {
+		if t.Tenant == "" {
+			continue
+		}
+		if _, err := c.Tenants.Choose([]string{t.Tenant}, "", false); err != nil {
+			return fmt.Errorf("mcpTokens[%d]: tenant: %w", i, err)
+		}
+	}
+	return misspelledVariable(os.Environ())
+}
+
+// misspelledVariable refuses a variable of callgate that is nearly the name of a setting, and is none.
+func misspelledVariable(environ []string) error {
+	const ours = "CALLGATE_"
+	known := []string{"CONFIG", strings.TrimPrefix(idleSeconds, ours)}
+	for _, of := range [][]setting{commonSettings, policySettings, searchSettings, serveSettings, clusterSettings, listenSettings, checkpointSettings, verifySettings} {
+		for _, one := range of {
+			known = append(known, strings.TrimPrefix(Variable(one.flag), ours))
+		}
+	}
+	for _, pair := range environ {
+		variable, _, _ := strings.Cut(pair, "=")
+		name, ok := strings.CutPrefix(variable, ours)
+		if !ok || slices.Contains(known, name) {
+			continue
+		}
+		if near := spelling.Nearest(name, known); near != "" {
+			return fmt.Errorf("the variable %s is none that callgate reads: did you mean %s?", variable, ours+near)
+		}
+	}
+	return nil
 }
 
 func (c *ServeConfig) validateTokens() error {

@@ -117,7 +117,7 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 		}
 		servers = append(servers, server)
 	}
-	if len(servers) == 0 && !c.RAG.Enabled { // then its own tools are enough
+	if len(servers) == 0 && !c.RAG.Enabled && !c.noServers { // then its own tools are enough
 		return nil, fmt.Errorf("%w: add them under \"servers\" in callgate.yaml, name a file with --mcp-config, or wrap one command with callgate wrap -- COMMAND", ErrNoServers)
 	}
 	return servers, nil

@@ -45,3 +45,44 @@ func TestATokenOfATenantNeedsTenants(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What can only be a slip is refused before hosts are served.
+func TestSlipsBeforeHostsAreServed(t *testing.T) {
+	for text, want := range map[string]string{
+		"cluster: {key: cluster.key}\n":                                                         "cluster.url",
+		"cluster: {peers: [\"127.0.0.1:7779\"]}\n":                                              "cluster.url",
+		"tenants: {names: [acme, beta]}\nmcpTokens: [{name: laptop, file: x, tenant: gamma}]\n": `mcpTokens[0]: tenant: there is no tenant "gamma"`,
+		"tenants: {names: [acme, beta]}\nmcpTokens: [{name: laptop, file: x, tenant: beta}]\n":  "",
+		"mode: ask\n": "",
+	} {
+		c, err := load(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.CheckServe(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for name, near := range map[string]string{
+		"CALLGATE_MODEE": "CALLGATE_MODE", "CALLGATE_TIMOUT": "CALLGATE_TIMEOUT",
+		"CALLGATE_MODE": "", "CALLGATE_CONFIG": "", "CALLGATE_MCP_TOKEN": "", "CALLGATE_TOKEN": "", "CALLGATE_TENANT": "", "CALLGATE_IN_HOOK": "",
+		"CALLGATE_TITLE": "", "CALLGATE_SECRET": "", "CALLGATE_TELEGRAM_TOKEN": "", "CALLGATE_PID": "", "CALLGATE_TEXT": "", "CALLGATE_TEST_LOG": "", "MODEE": "",
+	} {
+		if err := misspelledVariable([]string{name + "=x"}); (err == nil) != (near == "") || err != nil && !strings.Contains(err.Error(), near) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A file that says that there are no servers means it; one that says nothing has forgotten them.
+func TestNoServersOnPurpose(t *testing.T) {
+	for text, ok := range map[string]bool{"servers: []\n": true, "mode: ask\n": false, "servers: [{name: a, command: a, enabled: false}]\n": false} {
+		c, err := load(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if servers, err := c.ProxyServers(); (err == nil) != ok || len(servers) > 0 {
+			t.Errorf("%s: %v, %v", text, servers, err)
+		}
+	}
+}

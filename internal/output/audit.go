@@ -112,7 +112,7 @@ func AuditReport(w io.Writer, dir string, report *audit.Report) error {
 	for _, broken := range report.Breaks {
 		fmt.Fprintf(&b, "BROKEN %s\n", visible.Text(broken.String()))
 	}
-	if report.OK() {
+	if report.OK() && len(report.Logs) > 0 {
 		fmt.Fprintf(&b, "nothing is broken: %s in %s", visible.Count(report.Records, "record"), visible.Count(len(report.Logs), "log"))
 		if report.Proofs > 0 {
 			fmt.Fprintf(&b, ", %s of a passkey", visible.Count(report.Proofs, "signature"))
