@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,17 +98,26 @@ func TestAReplacedTokenEndsWhatItHolds(t *testing.T) {
 			secrets[name] = to
 		}
 		door := NewTokens(Token{Name: "laptop", Secret: read("laptop")}, Token{Name: "desk", Secret: read("desk")})
-		var replaced, stateless []string
+		var ended, replaced, stateless string
+		note := func(to *string, name string) {
+			mu.Lock()
+			defer mu.Unlock()
+			*to += name + " "
+		}
+		noted := func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return ended + "| " + replaced + "| " + stateless
+		}
 		s := &Server{log: slog.New(slog.DiscardHandler), o: Options{
-			Rooms:    emptyRooms{expelled: func(who string) { stateless = append(stateless, who) }},
-			Replaced: func(name string, gone bool) { replaced = append(replaced, name) },
+			Rooms:    emptyRooms{expelled: func(who string) { note(&stateless, who) }},
+			Replaced: func(name string, gone bool) { note(&replaced, name) },
 		}}
 		s.ctx, s.stop = context.WithCancel(t.Context())
 		s.open.sessions = map[string]*Session{}
 		s.set.Store(&settings{Settings: Settings{Door: door}})
 		s.evictions = evictions{s, door.secrets()}
 		began := map[string]*Session{}
-		ended := map[string]bool{}
 		for name, secret := range secrets {
 			r := httptest.NewRequest("POST", "/mcp", nil)
 			r.Header.Set("Authorization", "Bearer "+secret)
@@ -115,7 +125,7 @@ func TestAReplacedTokenEndsWhatItHolds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := &held{who: who, end: func() { ended[string(name)] = true }}
+			h := &held{who: who, end: sync.OnceFunc(func() { note(&ended, string(name)) })}
 			s.open.hold(h)
 			session := newSession(s.ctx, visit{who: who, room: &Room{}}, func() {})
 			session.peer, session.door = &leaving{}, func() Door { return door }
@@ -127,8 +137,8 @@ func TestAReplacedTokenEndsWhatItHolds(t *testing.T) {
 		s.wg.Go(s.evictions.recheck)
 		time.Sleep(3 * fresh)
 		synctest.Wait()
-		if len(ended)+len(replaced)+len(stateless) > 0 || began["laptop"].Admitted() != nil {
-			t.Errorf("ended while nothing has changed: %v %v %v", ended, replaced, stateless)
+		if got := noted(); got != "| | " || began["laptop"].Admitted() != nil {
+			t.Errorf("ended while nothing has changed: %s", got)
 		}
 		change("laptop", "third")
 		if began["laptop"].Admitted() == nil || began["desk"].Admitted() != nil {
@@ -136,14 +146,14 @@ func TestAReplacedTokenEndsWhatItHolds(t *testing.T) {
 		}
 		time.Sleep(2 * fresh)
 		synctest.Wait()
-		if how := began["laptop"].peer.(*leaving).all(); how != "expelled closed" || !ended["laptop"] || strings.Join(stateless, " ") != "laptop" {
-			t.Errorf("replaced: %q, %v, %q", how, ended, stateless)
+		if how := began["laptop"].peer.(*leaving).all(); how != "expelled closed" || noted() != "laptop | laptop | laptop " {
+			t.Errorf("replaced: %q, %s", how, noted())
 		}
 		change("desk", "")
 		time.Sleep(2 * fresh)
 		synctest.Wait()
-		if how := began["desk"].peer.(*leaving).all(); how != "expelled closed" || !ended["desk"] || strings.Join(replaced, " ") != "laptop desk" {
-			t.Errorf("taken away: %q, %v, %q", how, ended, replaced)
+		if how := began["desk"].peer.(*leaving).all(); how != "expelled closed" || noted() != "laptop desk | laptop desk | laptop desk " {
+			t.Errorf("taken away: %q, %s", how, noted())
 		}
 		s.stop()
 		s.wg.Wait()
@@ -163,8 +173,8 @@ func TestAnExpiredTokenEndsWhatItHolds(t *testing.T) {
 		s.open.sessions = map[string]*Session{}
 		s.set.Store(&settings{Settings: Settings{Door: door}})
 		s.evictions = evictions{server: s}
-		ended := false
-		h := &held{who: alice(time.Minute), end: func() { ended = true }}
+		var ended atomic.Bool
+		h := &held{who: alice(time.Minute), end: func() { ended.Store(true) }}
 		s.open.hold(h)
 		session := newSession(s.ctx, visit{who: h.who, room: &Room{}}, func() {})
 		session.peer, session.door = &leaving{}, func() Door { return door }
@@ -174,13 +184,13 @@ func TestAnExpiredTokenEndsWhatItHolds(t *testing.T) {
 		s.wg.Go(s.evictions.recheck)
 		time.Sleep(50 * time.Second)
 		synctest.Wait()
-		if ended || session.Admitted() != nil {
+		if ended.Load() || session.Admitted() != nil {
 			t.Error("ended before the token has")
 		}
 		time.Sleep(12 * time.Second)
 		synctest.Wait()
-		if !ended || session.Admitted() == nil {
-			t.Errorf("goes on after the token has expired: %t", ended)
+		if !ended.Load() || session.Admitted() == nil {
+			t.Errorf("goes on after the token has expired: %t", ended.Load())
 		}
 		if s.open.find(session.id, visit{who: alice(time.Minute), room: session.room}) != session || session.Admitted() != nil {
 			t.Error("its host cannot go on with the next token")
