@@ -8,11 +8,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"callgate/internal/cluster"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/config"
 )
 
 // Hosts and people come to any replica, so all have the same credentials: those of the first replica. A credential that
@@ -165,4 +167,86 @@ func (r *replica) takeCredentials(ours, agreed map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// Restoration says what a backup brings back, and what becomes of the cluster's credentials. The backup's come back with
+// credentials alone, because with them come secrets that were rotated away and people who were removed. Otherwise the
+// cluster keeps its own, or has this replica's when it has lost them.
+func Restoration(c *config.Config, all []cluster.Difference, replace, takes bool) (said []string, o cluster.Restoring, err error) {
+	o = cluster.Restoring{Replace: replace, Instead: map[string][]byte{}}
+	for _, d := range all {
+		switch {
+		case d.Key == documentCredentials:
+			line, text, err := restoredCredentials(c.DataDir, d, takes)
+			if err != nil {
+				return nil, o, err
+			}
+			if said = append(said, line); !takes && (text != nil || d.Here.Revision > 0) {
+				o.Instead[d.Key] = text
+			}
+		case d.Here.Revision == 0:
+			said = append(said, fmt.Sprintf("%s of %s comes back", d.Key, d.Backup.At.Format(time.RFC3339)))
+		case replace:
+			said = append(said, fmt.Sprintf("%s of %s by %s comes in place of revision %d of %s by %s", d.Key, d.Backup.At.Format(time.RFC3339), d.Backup.By, d.Here.Revision, d.Here.At.Format(time.RFC3339), d.Here.By))
+		}
+	}
+	return said, o, nil
+}
+
+// restoredCredentials says what becomes of the credentials. text is what they are to be instead of the backup's; nil
+// for the backup's, or for what the cluster has.
+func restoredCredentials(dataDir string, d cluster.Difference, takes bool) (line string, text []byte, err error) {
+	held := d.Here.Text
+	if d.Here.Revision == 0 {
+		ours, err := sharedCredentials(dataDir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", nil, err
+		}
+		if len(ours) > 0 {
+			if held, err = json.Marshal(ours); err != nil {
+				return "", nil, err
+			}
+			text = held
+		}
+	}
+	differ, err := changedCredentials(held, d.Backup.Text)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case takes || held == nil:
+		return "credentials come from the backup: " + differ + "; rotate those that nobody may use any more", nil, nil
+	case text != nil:
+		return "credentials are those of this replica; from the backup, with --credentials: " + differ, text, nil
+	}
+	return "credentials stay; from the backup, with --credentials: " + differ, nil, nil
+}
+
+// changedCredentials names what differs, and no secret.
+func changedCredentials(now, then []byte) (string, error) {
+	from, to := map[string]string{}, map[string]string{}
+	for text, into := range map[*[]byte]*map[string]string{&now: &from, &then: &to} {
+		if len(*text) > 0 {
+			if err := json.Unmarshal(*text, into); err != nil {
+				return "", err
+			}
+		}
+	}
+	var said []string
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		switch before, known := from[name]; {
+		case !known:
+			said = append(said, name+" is there again")
+		case before != to[name]:
+			said = append(said, name+" has an older secret")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		if _, still := to[name]; !still {
+			said = append(said, name+" is gone")
+		}
+	}
+	if said == nil {
+		return "nothing changes", nil
+	}
+	return strings.Join(said, ", "), nil
 }

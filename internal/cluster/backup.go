@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,38 +62,98 @@ func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 	return n, errors.Join(err, out.Flush())
 }
 
-// Restore puts back what a backup holds. Where the bucket has something already, that stays, unless replace says
-// otherwise; approvals that it knows stay in any case. Approvals come back as ones whose hosts have to repeat the call.
-func (c *Cluster) Restore(ctx context.Context, r io.Reader, replace bool) (restored, kept int, err error) {
-	in := json.NewDecoder(bufio.NewReader(r))
-	var head backupHead
-	if err := in.Decode(&head); err != nil || head.Backup != backupVersion {
-		return 0, 0, errors.Join(errors.New("this is not a backup of a cluster"), err)
-	}
-	if head.Bucket != c.bucket.name {
-		return 0, 0, fmt.Errorf("the backup is of the bucket %s, but this is %s", head.Bucket, c.bucket.name)
-	}
-	for {
-		var line backupLine
-		err := in.Decode(&line)
-		if errors.Is(err, io.EOF) {
-			return restored, kept, nil
+// Difference is a document that a backup has otherwise than the cluster. Its texts are nil where there is none.
+type Difference struct {
+	Key          string
+	Backup, Here Version
+}
+
+// Compare lists the documents of a backup that are not what the cluster has.
+func (c *Cluster) Compare(ctx context.Context, r io.Reader) (all []Difference, err error) {
+	err = c.readBackup(r, func(key string, body []byte) error {
+		if !isDocument(key) {
+			return nil
 		}
-		if err != nil {
-			return restored, kept, fmt.Errorf("the backup is damaged: %w", err)
+		d := Difference{Key: key}
+		if err := json.Unmarshal(body, &d.Backup); err != nil {
+			return err
 		}
-		body, err := c.bucket.sealer.unseal(backupPlace(line.Key), line.Value)
-		if err != nil {
-			return restored, kept, fmt.Errorf("%s: %w", line.Key, err)
+		_, now, err := c.bucket.read(ctx, key)
+		if err != nil && !errors.Is(err, errNone) && !errors.Is(err, errSealed) {
+			return err
 		}
-		done, err := c.restoreOne(ctx, line.Key, body, replace)
-		if err != nil {
-			return restored, kept, fmt.Errorf("%s: %w", line.Key, err)
+		if now.body != nil {
+			if d.Here, err = decodeVersion(now); err != nil {
+				return err
+			}
+		}
+		if now.body == nil || !bytes.Equal(d.Backup.Text, d.Here.Text) {
+			all = append(all, d)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// Restoring says what Restore does with documents that the cluster has.
+type Restoring struct {
+	Replace bool              // the backup's win
+	Instead map[string][]byte // texts in place of the backup's; nil leaves what there is
+}
+
+// Restore puts back what a backup holds. Where the bucket has something already, that stays, unless o says otherwise;
+// approvals that it knows stay in any case. Approvals come back as ones whose hosts have to repeat the call.
+func (c *Cluster) Restore(ctx context.Context, r io.Reader, o Restoring) (restored, kept int, err error) {
+	err = c.readBackup(r, func(key string, body []byte) error {
+		text, instead := o.Instead[key]
+		if instead && text != nil {
+			var err error
+			if body, err = json.Marshal(Version{Text: text, By: "restore", At: c.o.now().UTC(), Chance: chance()}); err != nil {
+				return err
+			}
+		}
+		done := false
+		if !instead || text != nil {
+			var err error
+			if done, err = c.restoreOne(ctx, key, body, o.Replace); err != nil {
+				return err
+			}
 		}
 		if done {
 			restored++
 		} else {
 			kept++
+		}
+		return nil
+	})
+	return restored, kept, err
+}
+
+// readBackup calls f with each key of a backup of this bucket, and what stood under it.
+func (c *Cluster) readBackup(r io.Reader, f func(key string, body []byte) error) error {
+	in := json.NewDecoder(bufio.NewReader(r))
+	var head backupHead
+	if err := in.Decode(&head); err != nil || head.Backup != backupVersion {
+		return errors.Join(errors.New("this is not a backup of a cluster"), err)
+	}
+	if head.Bucket != c.bucket.name {
+		return fmt.Errorf("the backup is of the bucket %s, but this is %s", head.Bucket, c.bucket.name)
+	}
+	for {
+		var line backupLine
+		err := in.Decode(&line)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the backup is damaged: %w", err)
+		}
+		body, err := c.bucket.sealer.unseal(backupPlace(line.Key), line.Value)
+		if err == nil {
+			err = f(line.Key, body)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", line.Key, err)
 		}
 	}
 }

@@ -225,7 +225,7 @@ func TestBackup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		restored, kept, err := after.Restore(t.Context(), file, false)
+		restored, kept, err := after.Restore(t.Context(), file, Restoring{})
 		file.Close()
 		if err != nil || restored != want || kept != 2-want {
 			t.Fatalf("time %d: restored %d, kept %d, %v", i+1, restored, kept, err)
@@ -287,7 +287,7 @@ func TestOtherSettings(t *testing.T) {
 	}
 	reads.Close()
 	restores := look(true)
-	if n, _, err := restores.Restore(t.Context(), &kept, true); err != nil || n != 1 {
+	if n, _, err := restores.Restore(t.Context(), &kept, Restoring{Replace: true}); err != nil || n != 1 {
 		t.Fatalf("%d keys, %v", n, err)
 	}
 	restores.Close()

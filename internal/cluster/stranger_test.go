@@ -130,7 +130,7 @@ func TestDocumentsDoNotVanish(t *testing.T) {
 		if v, err := freeze.Now(); err == nil {
 			t.Errorf("who %s is believed: %q", attack.name, v.Text)
 		}
-		if _, _, err := c.Restore(t.Context(), bytes.NewReader(backup.Bytes()), true); err != nil {
+		if _, _, err := c.Restore(t.Context(), bytes.NewReader(backup.Bytes()), Restoring{Replace: true}); err != nil {
 			t.Fatalf("%s: %v", attack.name, err)
 		}
 		waits.Until(t, "a backup mends it", func() bool { v, err := freeze.Now(); return err == nil && string(v.Text) == "frozen" })
@@ -522,7 +522,7 @@ func TestBucketDoesNotVanish(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer one.Close()
-			if _, _, err := one.Restore(t.Context(), &backup, true); err != nil {
+			if _, _, err := one.Restore(t.Context(), &backup, Restoring{Replace: true}); err != nil {
 				t.Fatal(err)
 			}
 			waits.Until(t, "a backup mends it", func() bool { v, err := c.Document("rules").Now(); return err == nil && string(v.Text) == "deny" })

@@ -53,6 +53,16 @@ func withSharedRules(ctx context.Context, s *config.Settings, file string, f fun
 	return f(r)
 }
 
+// folder makes the folder that pull writes to, within the data directory or the folder of a repository that named is. A
+// file that is named has to have its folder.
+func (r sharedRules) folder(named string) error {
+	dir := filepath.Dir(r.file)
+	if _, err := os.Stat(dir); named == r.file && err != nil {
+		return fmt.Errorf("--file %s: its folder is not there: make it first: %w", named, err)
+	}
+	return os.MkdirAll(dir, 0o700)
+}
+
 func newRulesPullCommand(s *config.Settings) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
@@ -72,7 +82,7 @@ permissions.jsonc.before.`,
 					_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is revision %d already\n", r.file, r.now.Revision)
 					return err
 				}
-				if err := os.MkdirAll(filepath.Dir(r.file), 0o700); err != nil {
+				if err := r.folder(file); err != nil {
 					return err
 				}
 				if r.text != nil {
