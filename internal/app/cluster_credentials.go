@@ -198,7 +198,7 @@ func Restoration(c *config.Config, all []cluster.Difference, replace, takes bool
 func restoredCredentials(dataDir string, d cluster.Difference, takes bool) (line string, text []byte, err error) {
 	held := d.Here.Text
 	if d.Here.Revision == 0 {
-		ours, err := sharedCredentials(dataDir)
+		ours, err := sharedCredentials(dataDir, nil)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", nil, err
 		}
