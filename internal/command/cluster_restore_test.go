@@ -1,6 +1,8 @@
 package command
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,9 +58,10 @@ func TestRestoreInACluster(t *testing.T) {
 	}
 	must("credentials come from the backup", "cluster", "restore", "--replace", "--credentials", kept)
 	waits.Until(t, "the old secret is back", func() bool { return team.token(m) == before })
-	if _, err := os.Stat(filepath.Join(m.data, "credentials", "approve@leo")); err == nil {
-		t.Error("a person who was added since is still there")
-	}
+	waits.Until(t, "a person who was added since is gone", func() bool {
+		_, err := os.Stat(filepath.Join(m.data, "credentials", "approve@leo"))
+		return errors.Is(err, fs.ErrNotExist)
+	})
 
 	// A file that is named has to have its folder.
 	nowhere := filepath.Join(t.TempDir(), "new", "permissions.jsonc")
