@@ -31,7 +31,7 @@ const (
 )
 
 // indexSeed changes with what filters hold.
-const indexSeed = "callgate index 1"
+const indexSeed = "callgate index 2"
 
 // blockFilter says what the records of one block can hold.
 type blockFilter [filterSize]byte
@@ -96,8 +96,8 @@ func (b bits) text(s string) bits {
 }
 
 // texts are what a person can search a record for.
-func (r *Record) texts() [13]string {
-	return [...]string{r.Summary, r.Tool, r.Reason, r.By, r.Host, r.Principal, r.Project, r.Rule, r.Error, r.CallID, r.SessionID, r.Kind, string(r.Arguments)}
+func (r *Record) texts() [14]string {
+	return [...]string{r.Summary, r.Tool, r.Reason, r.By, r.Host, r.Principal, r.Project, r.Rule, r.Error, r.CallID, r.Approval, r.SessionID, r.Kind, string(r.Arguments)}
 }
 
 // Holds reports whether the record has a text, which is in lower case, in any case.

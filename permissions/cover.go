@@ -1,6 +1,10 @@
 package permissions
 
-import "callgate/permissions/internal/pattern"
+import (
+	"slices"
+
+	"callgate/permissions/internal/pattern"
+)
 
 // Covers reports whether r matches every subject that q matches, in each of its readings. A q before r then decides
 // nothing. It may miss such a pair. If both patterns are text and `*` it never reports a wrong one; with brackets and
@@ -18,6 +22,12 @@ func (r *Rule) Covers(q *Rule) bool {
 	if r.Action == Allow && !r.pattern.All && (q.Action != Allow || q.Pattern != r.Pattern) {
 		return false // what does more than r's pattern names is left to q, see unreached
 	}
+	paths, others := q.about()
+	return (!paths || r.path.Covers(q.path, r.Action <= Confirm, q.Action <= Confirm)) && (!others || r.coversValue(q))
+}
+
+// coversValue is Covers for values that are no paths.
+func (r *Rule) coversValue(q *Rule) bool {
 	if q.Action <= Confirm && q.pattern.Bare != "" && !q.pattern.HasArgument() && !r.pattern.HasArgument() {
 		// If it is the name of a command, it holds with any arguments, see pattern.Value.Begins.
 		bare := q.pattern.Bare
@@ -32,10 +42,44 @@ func (r *Rule) Covers(q *Rule) bool {
 // Meets reports whether a value is known that both rules match for the same tool.
 func (r *Rule) Meets(q *Rule) bool {
 	_, ok := r.tool.Meets(q.tool)
-	if ok {
-		_, ok = r.pattern.Glob.Meets(q.pattern.Glob)
+	if !ok {
+		return false
 	}
-	return ok
+	paths, others := q.about()
+	if paths {
+		_, paths = r.path.Glob.Meets(q.path.Glob)
+	}
+	if others {
+		_, others = r.pattern.Glob.Meets(q.pattern.Glob)
+	}
+	return paths || others
+}
+
+// about says which values the rule may be about: paths, and others.
+func (r *Rule) about() (paths, others bool) {
+	names, ok := Texts(r.Tool)
+	if !ok {
+		return true, true
+	}
+	for _, name := range names {
+		switch {
+		case slices.Contains(PathKinds, name):
+			paths = true
+		case name == ShellKind || name == "web_fetch":
+			others = true
+		default:
+			return true, true
+		}
+	}
+	return paths, others
+}
+
+// Effective is the text of the pattern as values meet it: for a rule about paths alone, what pattern.Path makes of it.
+func (r *Rule) Effective() string {
+	if paths, others := r.about(); !paths || others {
+		return r.Pattern
+	}
+	return pattern.Path(r.Pattern, r.Action <= Confirm)
 }
 
 // CoveredBy returns the first rule after the one at index at that leaves it nothing to decide, nil if none does.

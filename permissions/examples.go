@@ -90,7 +90,8 @@ func (p *fileParser) check(r *Rule, examples []example) error {
 		if err != nil {
 			return err
 		}
-		switch matched := r.pattern.Glob.Match(text); {
+		paths, others := r.about()
+		switch matched := others && r.pattern.Glob.Match(text) || paths && r.path.Glob.Match(text); {
 		case e.want && !matched:
 			return p.errorf(e.at, "the pattern %q does not match %q, which is under \"match\": correct one of them", r.Pattern, text)
 		case !e.want && matched:

@@ -238,7 +238,7 @@ func (p *fileParser) rule(tool *Glob, text string, key, value *hujson.Value) (Ru
 	if r.Pattern, err = ExpandHome(text, p.home); err != nil {
 		return Rule{}, p.errorf(key, "%v", err)
 	}
-	if r.pattern, err = pattern.CompileValue(r.Pattern); err != nil {
+	if err = r.compilePattern(); err != nil {
 		return Rule{}, p.errorf(key, "%v", err)
 	}
 	return r, p.check(&r, examples)

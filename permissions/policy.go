@@ -176,15 +176,8 @@ func (r *Rule) compile(layer Layer) (err error) {
 			return fmt.Errorf("%s: tool %w", r.Source, err)
 		}
 	}
-	if r.pattern == nil || r.pattern.Glob.String() != r.Pattern {
-		if r.pattern, err = pattern.CompileValue(r.Pattern); err != nil {
-			return fmt.Errorf("%s: %w", r.Source, err)
-		}
-	}
-	if r.path = r.pattern; pattern.Path(r.Pattern, r.Action <= Confirm) != r.Pattern {
-		if r.path, err = pattern.CompileValue(pattern.Path(r.Pattern, r.Action <= Confirm)); err != nil {
-			return fmt.Errorf("%s: %w", r.Source, err)
-		}
+	if err := r.compilePattern(); err != nil {
+		return fmt.Errorf("%s: %w", r.Source, err)
 	}
 	if slices.Contains(EffectKeys, r.Tool) && (r.When != (When{}) || r.Approvers > 0) {
 		return fmt.Errorf("%s: a rule for destinations (%s) takes no condition and no approvers", r.Source, r.Tool)
@@ -194,6 +187,20 @@ func (r *Rule) compile(layer Layer) (err error) {
 	}
 	r.text = r.describe()
 	return nil
+}
+
+// compilePattern compiles the pattern, and what it is for paths, unless that is done.
+func (r *Rule) compilePattern() (err error) {
+	if r.pattern == nil || r.pattern.Glob.String() != r.Pattern {
+		if r.pattern, err = pattern.CompileValue(r.Pattern); err != nil {
+			return err
+		}
+	}
+	r.path = r.pattern
+	if text := pattern.Path(r.Pattern, r.Action <= Confirm); text != r.Pattern {
+		r.path, err = pattern.CompileValue(text)
+	}
+	return err
 }
 
 func (g *Grant) compile(layer Layer) (err error) {

@@ -269,7 +269,7 @@ var groups = lazyregexp.New(`@\(([^()\\]*)\)`)
 
 // texts expands a rule's pattern into patterns whose only wildcard is `*`.
 func texts(r *permissions.Rule) ([]string, bool) {
-	return permissions.Texts(groups.ReplaceAllStringFunc(r.Pattern, func(g string) string {
+	return permissions.Texts(groups.ReplaceAllStringFunc(r.Effective(), func(g string) string {
 		return "{" + strings.ReplaceAll(g[2:len(g)-1], "|", ",") + "}"
 	}))
 }

@@ -82,7 +82,7 @@ func compile(r *permissions.Rule) (rule, error) {
 	if err != nil {
 		return rule{}, err
 	}
-	value, err := pattern.CompileValue(r.Pattern)
+	value, err := pattern.CompileValue(r.Effective())
 	return rule{r, tool, value}, err
 }
 
@@ -315,7 +315,7 @@ func (l *linter) values() {
 		l.add("never-matches", Warning, "Only ~/, $HOME/ and $WORKSPACE/ stand for folders.", "Write one of these, or the path itself.")
 	case strings.HasSuffix(text, "/") && r.Action > permissions.Confirm:
 		l.add("never-matches", Warning, "A path never ends in a slash.", fmt.Sprintf("Write %q for everything in the folder.", text+"**"))
-	case r.Action <= permissions.Confirm && r.pattern.Glob.IsLiteral() && !strings.ContainsAny(text, `/\[`) && text != permissions.WorkspaceVariable && text != ".":
+	case r.Action <= permissions.Confirm && !strings.ContainsAny(text, `/\[]*?{}()!`) && text != permissions.WorkspaceVariable && text != ".":
 		l.add("narrow", Warning,
 			fmt.Sprintf("It covers %q in the workspace's own folder alone, and none of that name in folders below it.", text),
 			fmt.Sprintf("Write %q for any folder.", "**/"+text))

@@ -1,6 +1,9 @@
 package pattern
 
-import "strings"
+import (
+	"runtime"
+	"strings"
+)
 
 // special are the characters that make more of a pattern than text.
 const special = `*?[]{}()!@+|\\`
@@ -24,6 +27,8 @@ func Path(text string, tightens bool) string {
 	for i, e := range elements {
 		last := len(kept) - 1
 		switch {
+		case i == 1 && e == "" && elements[0] == "" && runtime.GOOS == "windows": // a share: //server/folder
+			kept = append(kept, e)
 		case e == "." && i > 0, e == "" && i > 0 && i < len(elements)-1:
 		case e == ".." && last >= 0 && kept[last] != "" && kept[last] != ".." && kept[last] != "~" && kept[last][0] != '$' && !strings.ContainsAny(kept[last], special):
 			kept = kept[:last]
@@ -33,7 +38,7 @@ func Path(text string, tightens bool) string {
 	}
 	path := strings.Join(kept, "/")
 	switch {
-	case tightens && path == ".":
+	case tightens && rest != "" && (path == "" || path == "." || path == "./"):
 		return "{.,$WORKSPACE/**}"
 	case !tightens || path == "" || strings.HasSuffix(path, "*"):
 		return path
