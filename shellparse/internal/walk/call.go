@@ -188,9 +188,20 @@ func (c *Call) UpTo(h word.Hit) int {
 func (c *Call) Inner(argv []word.Word, via string) *Call {
 	sc := *c.Sc
 	sc.Via = append(slices.Clip(sc.Via), via)
-	sc.Concludes = sc.Concludes && c.Is(programs.KeepsStatus) && !strings.Contains(via, "--h") && !strings.Contains(via, "--v")
+	sc.Concludes = sc.Concludes && c.Is(programs.KeepsStatus) && endsAlike(via)
 	sc.Effects = append(slices.Clip(sc.Effects), findings.Unnamed(c.Effects)...)
 	return &Call{Argv: argv, raw: c.raw, Reads: c.Reads, Writes: c.Writes, connects: c.connects, Sc: &sc, Outer: c.Outer, Inside: true}
+}
+
+// endsAlike reports whether a wrapper with these words runs its program, and ends well only if that does: not for --help
+// and --version, nor for what has timeout end as a program that it stopped.
+func endsAlike(via string) bool {
+	for _, option := range []string{" --h", " --v", " --p", " -p"} {
+		if strings.Contains(via, option) {
+			return false
+		}
+	}
+	return true
 }
 
 // Child makes the call of what the command starts in a process of its own, with none of its files.
