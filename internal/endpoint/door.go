@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ type Door interface {
 
 	knows(who Principal, tenant string) bool     // somebody of that name can still come in to the tenant, "" for none
 	holding() func(who Guest) bool               // whether the credential by which a guest came in is good at this moment
-	secrets() map[Principal]secretSum            // of all names, as they are now; nil if credentials end by themselves
+	secrets() map[Principal]secretSum            // by which hosts of all names are in, zero for none; nil if credentials end by themselves
 	challenge(r *http.Request, why error) string // the WWW-Authenticate header for who was not let in
 	routes(mux *http.ServeMux)                   // what hosts may read to learn how to get in
 	open() bool                                  // everybody is let in
@@ -78,13 +79,22 @@ type Token struct {
 type Tokens struct {
 	of []Token
 
-	mu   sync.Mutex
-	read time.Time
-	hash []secretSum // of each secret; zero, which is that of none, if it cannot be read
+	mu    sync.Mutex
+	read  time.Time
+	known []known // of each
 }
 
-// fresh is how long secrets are believed to be the same.
-const fresh = time.Second
+// known is what is known of a secret.
+type known struct {
+	sum     secretSum // zero, which is that of none, if it cannot be read
+	held    secretSum // by which hosts are in; outlasts what keeps it from being read, for a while
+	failing time.Time // since when it cannot be read; zero while it can
+}
+
+const (
+	fresh     = time.Second      // how long secrets are believed to be the same
+	unreadFor = 10 * time.Second // how long a secret that cannot be read is not believed to be gone
+)
 
 // NewTokens returns a door for the holders of the tokens.
 func NewTokens(of ...Token) *Tokens { return &Tokens{of: of} }
@@ -98,11 +108,11 @@ func (t *Tokens) Admit(r *http.Request) (Guest, error) {
 	if err != nil {
 		return Guest{}, fmt.Errorf("%w; %s", err, whereTokens)
 	}
-	hashes := t.hashes(fresh)
+	secrets := t.look(fresh)
 	sum := sha256.Sum256([]byte(token))
 	found := -1
-	for i := range hashes { // all of them, in the same time
-		if subtle.ConstantTimeCompare(sum[:], hashes[i][:]) == 1 {
+	for i := range secrets { // all of them, in the same time
+		if subtle.ConstantTimeCompare(sum[:], secrets[i].sum[:]) == 1 {
 			found = i
 		}
 	}
@@ -116,23 +126,39 @@ func (t *Tokens) Admit(r *http.Request) (Guest, error) {
 	return who, nil
 }
 
-// hashes are of the secrets as they were that long ago, or later.
-func (t *Tokens) hashes(ago time.Duration) []secretSum {
+// look returns what is known of the secrets, as of that long ago or later.
+func (t *Tokens) look(ago time.Duration) []known {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.hash != nil && time.Since(t.read) < ago {
-		return t.hash
+	now := time.Now()
+	if t.known != nil && now.Sub(t.read) < ago {
+		return t.known
 	}
-	hash := make([]secretSum, len(t.of))
+	next := make([]known, len(t.of))
+	copy(next, t.known)
 	for i, one := range t.of {
 		secret, err := one.Secret()
-		if err != nil { // its client stays out, and the others do not suffer for it
-			continue
-		}
-		hash[i] = sha256.Sum256([]byte(secret))
+		next[i].learn(secret, err, now)
 	}
-	t.hash, t.read = hash, time.Now()
-	return hash
+	t.known, t.read = next, now
+	return next
+}
+
+// learn notes what reading the secret has led to. Without it nobody comes in. Who is in stays while it may still be
+// there: a process without free descriptors, or a volume that comes back, takes no token away.
+func (k *known) learn(secret string, err error, now time.Time) {
+	if err == nil {
+		sum := sha256.Sum256([]byte(secret))
+		*k = known{sum: sum, held: sum}
+		return
+	}
+	if k.sum = (secretSum{}); k.failing.IsZero() {
+		k.failing = now
+	}
+	_, unread := errors.AsType[*fs.PathError](err)
+	if !unread || errors.Is(err, fs.ErrNotExist) || now.Sub(k.failing) >= unreadFor {
+		k.held = secretSum{}
+	}
 }
 
 func (t *Tokens) knows(who Principal, tenant string) bool {
@@ -142,15 +168,15 @@ func (t *Tokens) knows(who Principal, tenant string) bool {
 func (t *Tokens) holding() func(Guest) bool {
 	now := t.secrets()
 	return func(who Guest) bool {
-		sum, known := now[who.Principal]
-		return known && subtle.ConstantTimeCompare(sum[:], who.secret[:]) == 1
+		sum, listed := now[who.Principal]
+		return listed && subtle.ConstantTimeCompare(sum[:], who.secret[:]) == 1
 	}
 }
 
 func (t *Tokens) secrets() map[Principal]secretSum {
 	all := map[Principal]secretSum{}
-	for i, sum := range t.hashes(0) {
-		all[t.of[i].Name] = sum
+	for i, one := range t.look(0) {
+		all[t.of[i].Name] = one.held
 	}
 	return all
 }

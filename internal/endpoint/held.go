@@ -149,10 +149,10 @@ func (e *evictions) recheck() {
 	}
 }
 
-// tellReplaced tells which names have another secret than before, or none.
+// tellReplaced tells which names have another secret than before, or none any more.
 func (e *evictions) tellReplaced(before map[Principal]secretSum) {
 	for name, now := range e.secrets {
-		if was, known := before[name]; known && was != now && e.server.o.Replaced != nil {
+		if was := before[name]; was != (secretSum{}) && was != now && e.server.o.Replaced != nil {
 			e.server.o.Replaced(string(name), now == secretSum{})
 		}
 	}
