@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -22,6 +23,9 @@ import (
 // configuration changes.
 func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)) error {
 	defer runtime.KeepAlive(spareHeap())
+	for _, slip := range s.config.MisspelledVariables(os.Environ()) {
+		s.log.Warn(slip)
+	}
 	c := &s.config.ServeConfig
 	door, err := s.hostsDoor(ctx, s.config)
 	if err != nil {

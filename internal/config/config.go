@@ -32,7 +32,8 @@ import (
 
 // Config is everything that a user can set, read once and checked once.
 type Config struct {
-	noServers bool // the file says that there are none
+	noServers bool     // the file says that there are none
+	speaks    []string // the variables of callgate that are named in what was read
 
 	DataDir            string
 	Worker             string
@@ -286,6 +287,7 @@ func (s *Settings) Load() (*Config, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
+	c.speaks = ourVariable.FindAllString(fmt.Sprint(s.viper.AllSettings()), -1)
 	c.noServers = s.viper.InConfig("servers") && len(c.Servers)+len(c.MCPConfig) == 0
 	return c, nil
 }

@@ -135,11 +135,12 @@ func (c *Config) CheckServe() error {
 			return fmt.Errorf("mcpTokens[%d]: tenant: %w", i, err)
 		}
 	}
-	return misspelledVariable(os.Environ())
+	return nil
 }
 
-// misspelledVariable refuses a variable of callgate that is nearly the name of a setting, and is none.
-func misspelledVariable(environ []string) error {
+// MisspelledVariables says which variables of callgate are nearly the name of a setting, and are none. It is no more
+// than a guess: Kubernetes sets such names, too. Those of which the configuration speaks are meant.
+func (c *Config) MisspelledVariables(environ []string) (said []string) {
 	const ours = "CALLGATE_"
 	known := []string{"CONFIG", strings.TrimPrefix(idleSeconds, ours)}
 	for _, of := range [][]setting{commonSettings, policySettings, searchSettings, serveSettings, clusterSettings, listenSettings, checkpointSettings, verifySettings} {
@@ -153,11 +154,23 @@ func misspelledVariable(environ []string) error {
 		if !ok || slices.Contains(known, name) {
 			continue
 		}
-		if near := spelling.Nearest(name, known); near != "" {
-			return fmt.Errorf("the variable %s is none that callgate reads: did you mean %s?", variable, ours+near)
+		if near := spelling.Nearest(name, known); near != "" && !c.speaksOf(variable) {
+			said = append(said, fmt.Sprintf("the variable %s is none that callgate reads: did you mean %s?", variable, ours+near))
 		}
 	}
-	return nil
+	return said
+}
+
+// ourVariable is the name of a variable of callgate, in any case: viper has keys in lower case.
+var ourVariable = lazyregexp.New(`(?i)callgate_[a-z0-9_]+`)
+
+// speaksOf reports whether a variable is named in what was read, or in a file of servers.
+func (c *Config) speaksOf(variable string) bool {
+	is := func(name string) bool { return strings.EqualFold(name, variable) }
+	return slices.ContainsFunc(c.speaks, is) || slices.ContainsFunc(c.MCPConfig, func(path string) bool {
+		text, err := os.ReadFile(ExpandHome(path))
+		return err == nil && slices.ContainsFunc(ourVariable.FindAllString(string(text), -1), is)
+	})
 }
 
 func (c *ServeConfig) validateTokens() error {

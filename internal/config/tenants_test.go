@@ -63,13 +63,28 @@ func TestSlipsBeforeHostsAreServed(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+}
+
+// A variable that is nearly the name of a setting is told, and one of which the configuration speaks is not.
+func TestMisspelledVariables(t *testing.T) {
+	c, err := load(t, `
+rag: {embedder: {keyEnv: CALLGATE_EMBEDDER_KEY}}
+cluster: {keyVariable: CALLGATE_CLUSTER_CERTS}
+mcpConfig: [DIR/callgate.yaml] # CALLGATE_MODES
+servers: [{name: a, command: a, env: ["TOKEN=${CALLGATE_TIMEOUTS:-x}"]}]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, near := range map[string]string{
 		"CALLGATE_MODEE": "CALLGATE_MODE", "CALLGATE_TIMOUT": "CALLGATE_TIMEOUT",
 		"CALLGATE_MODE": "", "CALLGATE_CONFIG": "", "CALLGATE_MCP_TOKEN": "", "CALLGATE_TOKEN": "", "CALLGATE_TENANT": "", "CALLGATE_IN_HOOK": "",
 		"CALLGATE_TITLE": "", "CALLGATE_SECRET": "", "CALLGATE_TELEGRAM_TOKEN": "", "CALLGATE_PID": "", "CALLGATE_TEXT": "", "CALLGATE_TEST_LOG": "", "MODEE": "",
+		"CALLGATE_EMBEDDER_KEY": "", "CALLGATE_CLUSTER_CERTS": "", "CALLGATE_MODES": "", "CALLGATE_TIMEOUTS": "",
 	} {
-		if err := misspelledVariable([]string{name + "=x"}); (err == nil) != (near == "") || err != nil && !strings.Contains(err.Error(), near) {
-			t.Errorf("%s: %v", name, err)
+		said := strings.Join(c.MisspelledVariables([]string{name + "=x"}), " ")
+		if (said == "") != (near == "") || !strings.Contains(said, near) {
+			t.Errorf("%s: %q", name, said)
 		}
 	}
 }
