@@ -109,7 +109,8 @@ type rechecks struct {
 // lookEvery is how soon a change of the credentials ends connections.
 const lookEvery = time.Second
 
-// look reports whether the credentials have changed since the last look. It looks once in lookEvery, however many ask.
+// look reports whether the credentials have changed since the last look. It looks once in lookEvery, however many ask. A
+// change is reported once: who hears of it MUST tell the others.
 func (r *rechecks) look(held *credentials.Store) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,6 +138,13 @@ func (s *Server) Recheck() {
 	if s.rechecks.next != nil {
 		close(s.rechecks.next)
 		s.rechecks.next = nil
+	}
+}
+
+// look has all WebSockets look when the credentials have changed.
+func (s *Server) look() {
+	if s.rechecks.look(s.options.Credentials) {
+		s.Recheck()
 	}
 }
 
@@ -321,7 +329,7 @@ func (c *socket) write(events <-chan gate.Event) {
 	recheck := c.server.rechecks.wait()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	c.server.rechecks.look(c.server.options.Credentials)
+	c.server.look()
 	if !c.stays() { // since it came
 		return
 	}
@@ -359,9 +367,7 @@ func (c *socket) write(events <-chan gate.Event) {
 				return
 			}
 		case <-look.C:
-			if c.server.rechecks.look(c.server.options.Credentials) {
-				c.server.Recheck()
-			}
+			c.server.look()
 		case <-ping.C:
 			if !c.stays() {
 				return

@@ -461,6 +461,27 @@ func TestRotationEndsWatching(t *testing.T) {
 	answers.wantError(wire.CodeBadMessage)
 }
 
+// A client that connects may be the first to see that a credential was replaced: the others end nevertheless.
+func TestRotationIsSeenByANewClient(t *testing.T) {
+	timing := defaultTiming
+	timing.ping, timing.dead = time.Hour, 2*time.Hour
+	r := startTimed(t, newFakeBackend("s1"), timing)
+	looked := func(at time.Time) {
+		r.rechecks.mu.Lock()
+		defer r.rechecks.mu.Unlock()
+		r.rechecks.looked = at
+	}
+	looked(time.Now().Add(time.Hour)) // nobody looks until the new one comes
+	watches := r.join(t, credentials.View)
+	watches.want(wire.TypeAgentState)
+	if err := r.credentials.Rotate(credentials.View); err != nil {
+		t.Fatal(err)
+	}
+	looked(time.Time{})
+	r.join(t, credentials.Approve)
+	watches.wantClose(websocket.ClosePolicyViolation)
+}
+
 func TestVersionMismatchLater(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	p := r.join(t, credentials.Approve)
