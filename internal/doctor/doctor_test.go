@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,5 +45,18 @@ func TestSilentReplica(t *testing.T) {
 	}
 	if said := wire.Unseen(0, "gate-1"); !strings.Contains(said, "gate-1") || strings.Contains(said, "process") || !wire.IsUnseen(said) {
 		t.Error(said)
+	}
+}
+
+// Nothing is rotated where the fault is no credential's.
+func TestCredentialsThatCannotBeListed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "credentials"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := examination{o: Options{DataDir: dir}}
+	x.damaged()
+	if len(x.findings) != 1 || x.findings[0].Cure != "" {
+		t.Errorf("%+v", x.findings)
 	}
 }

@@ -12,10 +12,9 @@ import (
 	"callgate/internal/companion/credentials"
 )
 
-// replace says how to replace a credential that others may have read. A person's own is replaced by that person, and
-// that of another service at that service.
+// replace says how to replace a credential that others may have read. That of another service is replaced there.
 func (x *examination) replace(name credentials.Credential, open *credentials.OpenError) Finding {
-	f := Finding{About: "credentials", Text: fmt.Sprintf("others can read %s: replace it", open.Path), Cure: x.run("credentials rotate " + string(name))}
+	f := Finding{About: "credentials", Text: fmt.Sprintf("others can read %s: replace it", open.Path), Cure: x.run(name.Cure())}
 	switch {
 	case slices.Contains(credentials.Names(), name):
 		f.fix = func() error { return x.o.Rotate(name) }
@@ -31,7 +30,10 @@ func (x *examination) damaged() {
 		if _, open := errors.AsType[*credentials.OpenError](fault.Err); open {
 			continue
 		}
-		f := Finding{About: "credentials", Text: fault.Err.Error(), Cure: x.run("credentials rotate " + string(fault.Name))}
+		f := Finding{About: "credentials", Text: fault.Err.Error()}
+		if fault.Name != "" {
+			f.Cure = x.run(fault.Name.Cure())
+		}
 		if slices.Contains(credentials.Names(), fault.Name) {
 			f.fix = func() error { return x.o.Rotate(fault.Name) }
 		}

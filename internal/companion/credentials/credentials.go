@@ -114,7 +114,7 @@ func (c *Store) read(name Credential) (token string, until time.Time, account st
 		until = time.Unix(seconds, 0)
 	}
 	if raw, wrong := base64.RawURLEncoding.Strict().DecodeString(token); err != nil || wrong != nil || len(raw) != TokenBytes || ends && name.Person() == "" {
-		return "", until, "", fmt.Errorf("%s is damaged: run \"callgate credentials rotate %s\", which replaces it, also while callgate runs", filepath.Join(c.dir, string(name)), name)
+		return "", until, "", fmt.Errorf("%s is damaged: %s", filepath.Join(c.dir, string(name)), name.howToMend())
 	}
 	return token, until, account, nil
 }
@@ -162,7 +162,7 @@ func (c *Store) Faults() (all []Fault) {
 
 // Rotate replaces the secret called name, whatever is wrong with it. Clients that hold the old one are turned away from
 // now on. It makes no person's credential: the error wraps fs.ErrNotExist if there is none. One that a sign-in made ends
-// when it did before.
+// when it did before, so one that does not say whether it is such stays as it is.
 func (c *Store) Rotate(name Credential) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return fmt.Errorf("credentials: %w", err)
@@ -178,7 +178,10 @@ func (c *Store) Rotate(name Credential) error {
 			return fmt.Errorf("there is no credential %s: %w; callgate credentials add makes one", name, fs.ErrNotExist)
 		}
 		_, until, account, err := c.read(name)
-		if err != nil || until.IsZero() {
+		if err != nil {
+			return err
+		}
+		if until.IsZero() {
 			return c.replace(name)
 		}
 		return WritePrivate(filepath.Join(c.dir, string(name)), fmt.Appendf(nil, "%s %d %s", newSecret(), until.Unix(), account))

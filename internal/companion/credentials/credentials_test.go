@@ -224,4 +224,20 @@ func TestRotateAPersons(t *testing.T) {
 	if token, ends, of, err := c.read(name); err != nil || token == before || !ends.Equal(until) || of != account {
 		t.Errorf("rotated: ends %v, was %v, %v", ends, until, err)
 	}
+	if err := os.WriteFile(filepath.Join(c.dir, string(name)), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.SignIn(Approve, "alice", "account")
+	if err == nil || !strings.Contains(err.Error(), "callgate credentials remove approve@alice") {
+		t.Errorf("signed in with a damaged file: %v", err)
+	}
+	if err := c.Rotate(name); err == nil {
+		t.Error("what may be of a sign-in lasts for good")
+	}
+	if err := c.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.SignIn(Approve, "alice", "account"); err != nil {
+		t.Errorf("after what was said: %v", err)
+	}
 }

@@ -24,6 +24,23 @@ func (e *OpenError) Error() string {
 	return fmt.Sprintf("%s is open to other users (mode %04o): run chmod 600 %[1]s, and make a new secret if others may have read it", e.Path, e.Mode.Perm())
 }
 
+// Cure is the subcommand that ends what is wrong with a credential's file. A person's is taken away: what cannot be read
+// may be of a sign-in, and a new secret would have neither its end nor its account.
+func (c Credential) Cure() string {
+	if c.Person() != "" {
+		return "credentials remove " + string(c)
+	}
+	return "credentials rotate " + string(c)
+}
+
+// howToMend says what Cure is good for.
+func (c Credential) howToMend() string {
+	if c.Person() != "" {
+		return fmt.Sprintf("run \"callgate %s\"; then it can be added again, or %s signs in again", c.Cure(), c.Person())
+	}
+	return fmt.Sprintf("run \"callgate %s\", which replaces it, also while callgate runs", c.Cure())
+}
+
 // exposed is an OpenError of a credential, which callgate itself can replace.
 type exposed struct {
 	name Credential
@@ -31,7 +48,7 @@ type exposed struct {
 }
 
 func (e *exposed) Error() string {
-	return fmt.Sprintf("%s is open to other users (mode %04o): run \"callgate credentials rotate %s\", which replaces it, also while callgate runs", e.open.Path, e.open.Mode.Perm(), e.name)
+	return fmt.Sprintf("%s is open to other users (mode %04o): %s", e.open.Path, e.open.Mode.Perm(), e.name.howToMend())
 }
 
 func (e *exposed) Unwrap() error { return e.open }
