@@ -161,14 +161,13 @@ func (e *evictions) tellReplaced(before map[Principal]secretSum) {
 // turnOut ends what does not stay of requests and streams, sessions, and what hosts have open without a session. What
 // waits there for a person is withdrawn first, so that the record does not say that the host did it.
 func (e *evictions) turnOut(stays func(*held) bool, session func(*Session) bool, known func(tenant, who string) bool) {
-	others := e.server.open.ofOthers(session)
-	for _, one := range others {
+	for _, one := range e.server.open.ofOthers(session) {
 		e.server.log.Info("a session ends: its host is not let in any more", "host", one.who.Principal)
 		one.peer.Expelled()
 	}
 	closeRest := e.server.o.Rooms.Expel(known)
 	e.server.open.endUnless(stays)
-	for _, one := range others {
+	for _, one := range e.server.open.ofOthers(session) { // also those that the requests began before they were ended
 		e.server.wg.Go(func() { e.server.open.drop(one) })
 	}
 	e.server.wg.Go(closeRest)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"callgate/internal/jsonx"
@@ -96,8 +97,9 @@ type Client struct {
 	all    *Clients
 	key    clientKey
 	open   sync.Once
-	err    error   // why it could not be opened
-	before *Client // until it is open: the one whose session it goes on with; nil for none
+	opened atomic.Bool // it is open, for who does not wait until it is
+	err    error       // why it could not be opened
+	before *Client     // until it is open: the one whose session it goes on with; nil for none
 
 	host Host
 
@@ -204,6 +206,7 @@ func (c *Client) begun(r incoming) {
 			}
 		}
 		c.err = c.begin(r, before)
+		c.opened.Store(c.err == nil)
 	})
 }
 
@@ -484,16 +487,26 @@ func (all *Clients) Farewell() {
 	}
 }
 
-// Expel withdraws what waits for a person in the sessions of principals that are not known. The caller MUST call end,
-// which ends those sessions and waits for it.
+// Expel withdraws what waits for a person in the sessions of principals that are not known. It does not wait for those
+// that are being opened, in which nothing waits yet. The caller MUST call end, which ends the sessions and waits for it.
 func (all *Clients) Expel(known func(principal string) bool) (end func()) {
 	gone := all.take(func(key clientKey) bool { return !known(key.from.Principal) })
+	var late []*Client
 	for _, c := range gone {
-		if c.shut(); c.host != nil {
-			c.host.Expelled()
+		if !c.opened.Load() {
+			late = append(late, c)
+			continue
 		}
+		c.host.Expelled()
 	}
-	return func() { closeEach(gone) }
+	return func() {
+		for _, c := range late {
+			if c.shut(); c.opened.Load() {
+				c.host.Expelled()
+			}
+		}
+		closeEach(gone)
+	}
 }
 
 // CloseSession ends the sessions of one transport's session, and waits for it.
