@@ -94,6 +94,9 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 		refuse(v.w, http.StatusBadRequest, nil, rpc.CodeInvalidRequest, "hosts of this revision send requests: to take one back, close its connection")
 		return
 	}
+	if m.Method == "subscriptions/listen" {
+		s.open.follow(v.held, nil)
+	}
 	if s.relay.exchange(v, m) {
 		return
 	}

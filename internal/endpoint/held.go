@@ -20,6 +20,9 @@ type held struct {
 	end        func()   // may be called more than once, and does not wait
 	ended      bool     // nothing more is begun by it
 	listens    bool     // the request has been served, and left a line
+
+	follows bool        // it is for listening, not for an answer
+	lasts   func() bool // whether the session that is this line goes on; nil for others
 }
 
 // let has the door look at the credential again.
@@ -64,6 +67,26 @@ func (s *open) tenantOf(h *held) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return h.tenant
+}
+
+// follow notes that a request is for listening. lasts is nil unless the session ends with it.
+func (s *open) follow(h *held, lasts func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.follows, h.lasts = true, lasts
+}
+
+// outlives reports whether what is held goes on although its credential has ended by itself. A request is answered,
+// because its call may be half done; who listens comes back with the next credential, except where the line is the
+// session.
+func (s *open) outlives(h *held, door Door) bool {
+	s.mu.Lock()
+	follows, lasts, tenant := h.follows, h.lasts, h.tenant
+	s.mu.Unlock()
+	if h.who.until.IsZero() || time.Now().Before(h.who.until) || !door.knows(h.who.Principal, tenant) {
+		return false
+	}
+	return !follows || lasts != nil && lasts()
 }
 
 // release is for a request that has been served. A line that it left goes on.
@@ -122,14 +145,15 @@ type evictions struct {
 func (e *evictions) expel(door Door) {
 	e.turnOut(func(h *held) bool {
 		tenant := e.server.open.tenantOf(h)
-		return (tenant == "" || e.server.o.Rooms.Knows(tenant)) && h.let(e.server.ctx, door)
+		return (tenant == "" || e.server.o.Rooms.Knows(tenant)) && (h.let(e.server.ctx, door) || e.server.open.outlives(h, door))
 	}, func(session *Session) bool {
 		return door.knows(session.who.Principal, session.room.Tenant) && e.server.o.Rooms.Knows(session.room.Tenant)
 	}, func(tenant, who string) bool { return door.knows(Principal(who), tenant) })
 }
 
-// recheck ends, until the server does, what is open by a credential that was replaced, was taken away or has ended. A
-// session goes on after a credential that ends by itself: its host comes back with the next one.
+// recheck ends, until the server does, what is open by a credential that was replaced or taken away. Of one that has
+// ended by itself it ends what listens: calls that run end as they do, those that wait do not run, and a session goes on,
+// because its host comes back with the next credential.
 func (e *evictions) recheck() {
 	ticker := time.NewTicker(fresh)
 	defer ticker.Stop()
@@ -143,7 +167,7 @@ func (e *evictions) recheck() {
 		good, before := door.holding(), e.secrets
 		e.secrets = door.secrets()
 		e.tellReplaced(before)
-		e.turnOut(func(h *held) bool { return good(h.who) },
+		e.turnOut(func(h *held) bool { return good(h.who) || e.server.open.outlives(h, door) },
 			func(session *Session) bool { return session.who.secret == (secretSum{}) || good(session.who) },
 			func(_, who string) bool { return before[Principal(who)] == e.secrets[Principal(who)] })
 	}

@@ -160,9 +160,9 @@ func TestAReplacedTokenEndsWhatItHolds(t *testing.T) {
 	})
 }
 
-// When a token of an issuer has expired, its streams end and its waiting calls may not run, unless its session has been
-// shown the next one meanwhile.
-func TestAnExpiredTokenEndsWhatItHolds(t *testing.T) {
+// When a token of an issuer has expired, who listens with it does so no longer and its waiting calls may not run, unless
+// its session has been shown the next one meanwhile. Its requests are answered still.
+func TestAnExpiredTokenEndsWhatListens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		door := &OAuth{o: OAuthConfig{Issuer: "https://issuer.example"}}
 		alice := func(until time.Duration) Guest {
@@ -173,27 +173,56 @@ func TestAnExpiredTokenEndsWhatItHolds(t *testing.T) {
 		s.open.sessions = map[string]*Session{}
 		s.set.Store(&settings{Settings: Settings{Door: door}})
 		s.evictions = evictions{server: s}
-		var ended atomic.Bool
-		h := &held{who: alice(time.Minute), end: func() { ended.Store(true) }}
-		s.open.hold(h)
-		session := newSession(s.ctx, visit{who: h.who, room: &Room{}}, func() {})
-		session.peer, session.door = &leaving{}, func() Door { return door }
-		if err := s.open.register(session, h); err != nil {
+		var line, answer, old atomic.Bool // have ended
+		hold := func(ended *atomic.Bool) *held {
+			h := &held{who: alice(time.Minute), end: func() { ended.Store(true) }}
+			s.open.hold(h)
+			return h
+		}
+		begin := func(h *held) *Session {
+			session := newSession(s.ctx, visit{who: h.who, room: &Room{}}, func() {})
+			session.peer, session.door = &leaving{}, func() Door { return door }
+			if err := s.open.register(session, h); err != nil {
+				t.Fatal(err)
+			}
+			return session
+		}
+		session, single := begin(hold(&answer)), hold(&old)
+		s.open.follow(hold(&line), nil)
+		oldSession := begin(single)
+		s.open.follow(single, oldSession.lasts)
+		if _, err := oldSession.begin([]byte("1"), false, func() {}); err != nil {
 			t.Fatal(err)
 		}
+		sleep := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
 		s.wg.Go(s.evictions.recheck)
-		time.Sleep(50 * time.Second)
-		synctest.Wait()
-		if ended.Load() || session.Admitted() != nil {
+		sleep(50 * time.Second)
+		if line.Load() || answer.Load() || old.Load() || session.Admitted() != nil {
 			t.Error("ended before the token has")
 		}
-		time.Sleep(12 * time.Second)
-		synctest.Wait()
-		if !ended.Load() || session.Admitted() == nil {
-			t.Errorf("goes on after the token has expired: %t", ended.Load())
+		sleep(12 * time.Second)
+		if !line.Load() || session.Admitted() == nil || oldSession.Admitted() == nil {
+			t.Errorf("goes on after the token has expired: %t", line.Load())
+		}
+		if answer.Load() || old.Load() {
+			t.Errorf("a call that runs is cut off: %t, of HTTP+SSE: %t", answer.Load(), old.Load())
 		}
 		if s.open.find(session.id, visit{who: alice(time.Minute), room: session.room}) != session || session.Admitted() != nil {
 			t.Error("its host cannot go on with the next token")
+		}
+		oldSession.renew(alice(time.Minute))
+		if err := oldSession.Respond([]byte("1"), []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		if sleep(2 * time.Second); old.Load() {
+			t.Error("HTTP+SSE ends although its host came with the next token")
+		}
+		if sleep(time.Minute); !old.Load() || answer.Load() {
+			t.Errorf("in the end: HTTP+SSE %t, a request that is answered %t", old.Load(), answer.Load())
+		}
+		s.evictions.expel(&OAuth{o: OAuthConfig{Issuer: "https://other.example"}})
+		if !answer.Load() {
+			t.Error("a request goes on whose host nobody knows")
 		}
 		s.stop()
 		s.wg.Wait()

@@ -11,6 +11,7 @@ func (s *Server) openOld(v visit) {
 	session, err := s.begin(v)
 	if err == nil {
 		session.single = true
+		s.open.follow(v.held, session.lasts)
 		if err = s.open.register(session, v.held); err != nil {
 			session.close()
 		}

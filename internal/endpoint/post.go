@@ -324,6 +324,7 @@ func (s *Server) get(v visit) {
 		}
 		from = next
 	}
+	s.open.follow(v.held, nil)
 	done := session.use()
 	v.w.Header().Set(headerSession, session.id)
 	out := beginListening(v)

@@ -83,6 +83,17 @@ func (s *Session) Admitted() error {
 	return good(s.door(), who)
 }
 
+// lasts reports whether the session goes on although the credential it began with has ended: its host has come with
+// another since, or calls of it run.
+func (s *Session) lasts() bool {
+	if s.Admitted() == nil {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byID) > 0
+}
+
 // maxRunning bounds the requests of one session that run at once.
 const maxRunning = 1024
 
