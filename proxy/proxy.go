@@ -254,7 +254,7 @@ func (p *Proxy) told(err error) {
 // StdioPrincipal is the host that started callgate. No other may be called so.
 const StdioPrincipal = "stdio"
 
-// AnyPrincipal is every host where hosts need no credential.
+// AnyPrincipal is every host where hosts need no credential. No other may be called so.
 const AnyPrincipal = "anyone"
 
 // The names of the two tools that take the place of those that are not shown.

@@ -174,7 +174,7 @@ func (c *Config) speaksOf(variable string) bool {
 }
 
 func (c *ServeConfig) validateTokens() error {
-	names := []string{string(credentials.MCP), proxy.StdioPrincipal}
+	names := []string{string(credentials.MCP), proxy.StdioPrincipal, proxy.AnyPrincipal}
 	for i, t := range c.MCPTokens {
 		switch {
 		case !tokenName.MatchString(t.Name):

@@ -46,6 +46,16 @@ func TestATokenOfATenantNeedsTenants(t *testing.T) {
 	}
 }
 
+// No client has the name of a host that needs no token, nor of one that callgate has for itself.
+func TestNamesOfClientsAreTheirOwn(t *testing.T) {
+	for name, ok := range map[string]bool{"laptop": true, "anyone": false, "stdio": false, "mcp": false} {
+		_, err := load(t, "mcpTokens: [{name: "+name+", file: x}]\n")
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "mcpTokens[0]") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // What can only be a slip is refused before hosts are served.
 func TestSlipsBeforeHostsAreServed(t *testing.T) {
 	for text, want := range map[string]string{
