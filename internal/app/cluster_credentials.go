@@ -23,30 +23,27 @@ import (
 
 const documentCredentials = "credentials"
 
-// sharedCredentials are the files of the folder that are shared, by name. For one that cannot be used here stands what
-// known has: that is no news to the other replicas, and the rest is shared.
-func sharedCredentials(dataDir string, known map[string]string) (map[string]string, error) {
+// sharedCredentials are the files of the folder that are shared, by name. For one that is there and cannot be used stands
+// what known has: that is no news to the other replicas, and the rest is shared. With mend, a damaged one counts for
+// nothing, and is replaced by what is agreed on. One that others could read is not: it has to be rotated.
+func sharedCredentials(dataDir string, known map[string]string, mend bool) (map[string]string, error) {
 	entries, err := os.ReadDir(credentials.Dir(dataDir))
 	if err != nil {
 		return nil, err
 	}
-	held, faulty := map[string]string{}, map[string]bool{}
-	for _, fault := range credentials.At(dataDir).Faults() {
-		faulty[string(fault.Name)] = true
-		if token, ok := known[string(fault.Name)]; ok {
-			held[string(fault.Name)] = token
-		}
-	}
+	held, store := map[string]string{}, credentials.At(dataDir)
 	for _, e := range entries {
-		if faulty[e.Name()] || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || strings.Contains(e.Name(), "~") {
+		name := e.Name()
+		if strings.HasPrefix(name, ".") || strings.Contains(name, "~") {
 			continue
 		}
-		text, err := credentials.ReadPrivate(filepath.Join(credentials.Dir(dataDir), e.Name()))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err // one that cannot be read is not one that somebody took away
-		}
-		if len(text) == 43 { // 32 bytes in base64url, without an end
-			held[e.Name()] = string(text)
+		token, err := store.Lasting(credentials.Credential(name))
+		switch {
+		case errors.Is(err, os.ErrNotExist), mend && errors.Is(err, credentials.ErrDamaged), err == nil && token == "":
+		case err == nil && len(token) == 43: // 32 bytes in base64url, and no line end
+			held[name] = token
+		case known[name] != "":
+			held[name] = known[name]
 		}
 	}
 	return held, nil
@@ -108,7 +105,7 @@ func (r *replica) agreeOnCredentials(ctx context.Context, last map[string]string
 		if known == nil {
 			known = theirs
 		}
-		ours, err := sharedCredentials(r.config.DataDir, known)
+		ours, err := sharedCredentials(r.config.DataDir, known, last == nil)
 		if err != nil {
 			return last, err
 		}
@@ -198,7 +195,7 @@ func Restoration(c *config.Config, all []cluster.Difference, replace, takes bool
 func restoredCredentials(dataDir string, d cluster.Difference, takes bool) (line string, text []byte, err error) {
 	held := d.Here.Text
 	if d.Here.Revision == 0 {
-		ours, err := sharedCredentials(dataDir, nil)
+		ours, err := sharedCredentials(dataDir, nil, false)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", nil, err
 		}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ func TestADamagedCredentialIsNoNewsToOtherReplicas(t *testing.T) {
 	if err := held.Add("view@bob"); err != nil {
 		t.Fatal(err)
 	}
-	before, err := sharedCredentials(dir, nil)
+	before, err := sharedCredentials(dir, nil, false)
 	if err != nil || before["view@bob"] == "" {
 		t.Fatalf("%d, %v", len(before), err)
 	}
@@ -27,13 +28,31 @@ func TestADamagedCredentialIsNoNewsToOtherReplicas(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if now, err := sharedCredentials(dir, before); err != nil || !maps.Equal(now, before) {
+	if now, err := sharedCredentials(dir, before, false); err != nil || !maps.Equal(now, before) {
 		t.Errorf("damaged: %d of %d, %v", len(now), len(before), err)
+	}
+	if now, err := sharedCredentials(dir, before, true); err != nil || now["view@bob"] != "" || len(now) != len(before)-1 {
+		t.Errorf("damaged, after a start: %d of %d, %v", len(now), len(before), err)
+	}
+	for spoilt, spoil := range map[string]func() error{
+		"open to others": func() error {
+			return errors.Join(os.WriteFile(path, []byte(before["view@bob"]), 0o600), os.Chmod(path, 0o644))
+		},
+		"a line end": func() error {
+			return errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, []byte(before["view@bob"]+"\n"), 0o600))
+		},
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := sharedCredentials(dir, before, true); err != nil || !maps.Equal(now, before) {
+			t.Errorf("%s: %d of %d, %v", spoilt, len(now), len(before), err)
+		}
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if now, err := sharedCredentials(dir, before); err != nil || now["view@bob"] != "" || len(now) != len(before)-1 {
+	if now, err := sharedCredentials(dir, before, false); err != nil || now["view@bob"] != "" || len(now) != len(before)-1 {
 		t.Errorf("removed: %d of %d, %v", len(now), len(before), err)
 	}
 }

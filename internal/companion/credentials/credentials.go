@@ -86,6 +86,19 @@ func Open(dataDir string) (*Store, error) {
 // At returns the secrets of a data directory as they are. It makes none.
 func At(dataDir string) *Store { return &Store{dir: Dir(dataDir)} }
 
+// ErrDamaged says that a file is there, is private, and holds no secret.
+var ErrDamaged = errors.New("damaged")
+
+// Lasting returns the secret called name if it does not end by itself, and "" for one that a sign-in made. The error
+// wraps fs.ErrNotExist when there is none, and ErrDamaged.
+func (c *Store) Lasting(name Credential) (string, error) {
+	token, until, _, err := c.read(name)
+	if err != nil || !until.IsZero() {
+		return "", err
+	}
+	return token, nil
+}
+
 // Token returns the secret called name. The error wraps fs.ErrNotExist when it was never made.
 func (c *Store) Token(name Credential) (string, error) {
 	token, until, _, err := c.read(name)
@@ -114,7 +127,7 @@ func (c *Store) read(name Credential) (token string, until time.Time, account st
 		until = time.Unix(seconds, 0)
 	}
 	if raw, wrong := base64.RawURLEncoding.Strict().DecodeString(token); err != nil || wrong != nil || len(raw) != TokenBytes || ends && name.Person() == "" {
-		return "", until, "", fmt.Errorf("%s is damaged: %s", filepath.Join(c.dir, string(name)), name.howToMend())
+		return "", until, "", fmt.Errorf("%s is %w: %s", filepath.Join(c.dir, string(name)), ErrDamaged, name.howToMend())
 	}
 	return token, until, account, nil
 }
