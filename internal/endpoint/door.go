@@ -166,16 +166,20 @@ func (t *Tokens) knows(who Principal, tenant string) bool {
 }
 
 func (t *Tokens) holding() func(Guest) bool {
-	now := t.secrets()
+	now := t.held(0)
 	return func(who Guest) bool {
 		sum, listed := now[who.Principal]
 		return listed && subtle.ConstantTimeCompare(sum[:], who.secret[:]) == 1
 	}
 }
 
-func (t *Tokens) secrets() map[Principal]secretSum {
+// secrets are those by which holding goes, if that was called just before.
+func (t *Tokens) secrets() map[Principal]secretSum { return t.held(fresh / 2) }
+
+// held are the secrets by which hosts are in, by name, as of that long ago or later.
+func (t *Tokens) held(ago time.Duration) map[Principal]secretSum {
 	all := map[Principal]secretSum{}
-	for i, one := range t.look(0) {
+	for i, one := range t.look(ago) {
 		all[t.of[i].Name] = one.held
 	}
 	return all
