@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -122,18 +123,61 @@ func runMake(a *walk.Walker, c *walk.Call) bool {
 
 // Targets that remove what was built, and variables that name folders and files, by custom.
 var (
-	cleaning = lazyregexp.New(`(?i)clean|clobber|purge|mrproper|wipe|\bnuke`)
-	places   = lazyregexp.New(`(?i)(?:dirs?|dist|out|output|dest|prefix|root|folder|path|objs?|artifacts?|clean|(?:^|_)files?)$`)
+	cleaning = lazyregexp.New(`(?i)clean|clobber|purge|mrproper|wipe|\bnuke|rebuild|\breset`)
+	manners  = lazyregexp.New(`^(?:V|Q|VERBOSE|CC|CXX|CROSS_COMPILE|ARCH|PLATFORM|OS|BUILD_?TYPE|CONFIG|CONFIGURATION|PROFILE|MODE)$`)
+	plain    = lazyregexp.New(`^[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*$`)
+	switches = lazyregexp.New(`^(?:[0-9]+|yes|no|true|false|on|off)$`)
 )
 
-// chooses says that a variable may choose which folder a target removes, and that this is none that builds fill.
+// chooses says that a variable may choose which folder a target removes, and that this is none that builds fill. Of most
+// variables nobody knows what a makefile does with them; an empty one can make build/x of the folder /x.
 func chooses(a *walk.Walker, c *walk.Call, name, value string) bool {
-	return (places.MatchString(name) || strings.ContainsAny(value, "/*?") || value == ".") && !generated(a, c, value)
+	switch {
+	case switches.MatchString(value), plain.MatchString(value) && (manners.MatchString(name) || a.Words.Tables.EnvHarmless(name)):
+		return false
+	}
+	return strings.HasPrefix(value, "~") || !generated(a, c, value)
+}
+
+// choosesBefore notes variables of the call that make takes as well: a makefile's NAME ?= leaves them.
+func choosesBefore(a *walk.Walker, c *walk.Call) {
+	for _, e := range c.Sc.Env {
+		if !e.Value.Known || chooses(a, c, e.Name, e.Value.Value) {
+			c.Effect("variable " + e.Name)
+		}
+	}
+	names := maps.Clone(a.Shell.Exported)
+	for name, values := range a.Shell.Given {
+		if slices.ContainsFunc(values, func(value string) bool { return chooses(a, c, name, value) }) {
+			c.Effect("variable " + name)
+		}
+		delete(names, name)
+	}
+	for name := range names {
+		if !a.Words.Tables.EnvHarmless(name) {
+			c.Effect("variable " + name)
+		}
+	}
+}
+
+// Variables of makefiles that start programs, by custom, and values that do: a program with its words, a script.
+var (
+	starters = lazyregexp.New(`(?i)(?:^|_)(?:(?:test)?runner|run|exec|cmd|command|prefix|wrapper|launcher|interpreter|emulator|sudo|prog|program|with|hook|script)s?$`)
+	started  = lazyregexp.New(`^\s*(?:\S*/)?(?:(?:sudo|doas|env|sh|bash|zsh|dash|python[0-9.]*|node|ruby|perl|php|rm|mv|cp|xargs|find|curl|wget|ssh|` +
+		`docker|podman|npx|nice|time|eval|exec|dd|tee|ln|chmod|chown|kill|git|npm|yarn|pnpm|pip3?|uv|go|cargo)\s|\S+\.(?:sh|bash|zsh)(?:\s|$))`)
+)
+
+// starts says that a variable may start a program.
+func starts(a *walk.Walker, c *walk.Call, name, value string) bool {
+	return started.MatchString(value) || starters.MatchString(name) && value != "" && !switches.MatchString(value) && !generated(a, c, value)
 }
 
 // inspectMake notes variables that are set on the command line.
 func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	cleans := slices.ContainsFunc(s.Operands, func(w word.Word) bool { return !strings.Contains(w.Text, "=") && cleaning.MatchString(w.Text) })
+	if cleans {
+		choosesBefore(a, c)
+	}
 	for _, w := range s.Operands {
 		text := w.Text
 		if !w.Known {
@@ -141,7 +185,9 @@ func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		}
 		name, val, ok := strings.Cut(text, "=")
 		switch {
-		case ok && cleans && chooses(a, c, name, val):
+		case ok && starts(a, c, name, val):
+			c.EffectAt("variable "+w.Text, w)
+		case ok && cleans && (!w.Known || chooses(a, c, name, val)):
 			c.EffectAt("variable "+w.Text, w)
 		case ok && (strings.ContainsAny(name, "!:?+$") || strings.ContainsAny(val, "$`;|&<>\n")), ok && leadsOut(a, c, word.Lit(val)):
 			c.EffectAt("variable "+w.Text, w)

@@ -18,7 +18,7 @@ var outputFolder = lazyregexp.New(`(?i)^[._]?(?:build|dist|outp?u?t?s?|target|te
 // generated says that a path is a folder of the project that builds and tests fill, or lies in one: nobody misses what is
 // in it.
 func generated(a *walk.Walker, c *walk.Call, folder string) bool {
-	if folder == "" || a.Outside(word.JoinDirs(c.Sc.Dirs, folder)) {
+	if folder == "" || strings.ContainsAny(folder, " \t\n") || a.Outside(word.JoinDirs(c.Sc.Dirs, folder)) {
 		return false
 	}
 	return slices.ContainsFunc(strings.Split(path.Clean(folder), "/"), outputFolder.MatchString)
@@ -32,15 +32,15 @@ func builds(c *walk.Call) bool {
 	return c.Facts().Risk == programs.BuildTest || c.Is(programs.Collector|programs.Configured|programs.ProjectTool|programs.RunsProject)
 }
 
-// mayWrite notes a file that an option which nothing is known of may write: one that lies in a hidden folder, or is hidden
-// itself. Other tools obey many of those.
+// mayWrite notes a file that an option which nothing is known of may write: one that lies in a hidden folder, is hidden
+// itself, or has a name that others obey. Other tools obey many of those.
 func mayWrite(a *walk.Walker, c *walk.Call, option string, v word.Word) {
 	lower := strings.ToLower(option)
 	if !v.Known || !builds(c) || slices.ContainsFunc(namesInput, func(part string) bool { return strings.Contains(lower, part) }) {
 		return
 	}
 	for part := range strings.FieldsFuncSeq(v.Text, func(r rune) bool { return strings.ContainsRune(":=,;", r) }) {
-		if hidden(part) {
+		if hidden(part) || obeyed.MatchString(part) {
 			a.Writes(c, word.Lit(part))
 		}
 	}
@@ -51,6 +51,11 @@ func hidden(p string) bool {
 	first, _, _ := strings.Cut(path.Clean(p), "/")
 	return len(first) > 2 && first[0] == '.' && first[1] != '.' && first != ".venv"
 }
+
+// obeyed are files without a dot before their names that tools, agents and servers obey, and folders of others' code.
+var obeyed = lazyregexp.New(`(?:^|/)(?:(?:CLAUDE|AGENTS|GEMINI)\.md|Jenkinsfile(?:\..*)?|(?:vendor|node_modules|site-packages|venv|gradle/wrapper)(?:/.*)?|` +
+	`[^/]*\.code-workspace|opencode\.json|rust-toolchain(?:\.toml)?|mise\.toml|bunfig\.toml|(?:lefthook|simple-git-hooks|lint-staged|captain)[^/]*|prek\.toml|hk\.pkl|` +
+	`(?:azure-pipelines|cloudbuild|appveyor|buildspec|bitbucket-pipelines|codemagic|bitrise|wercker|shippable|codeship|screwdriver|codefresh|buildkite)[^/]*\.(?:ya?ml|json))$`)
 
 // mayWriteBehind is mayWrite for words behind options which nothing is known of: they may be their values.
 func mayWriteBehind(a *walk.Walker, c *walk.Call, row *programs.Row) {
