@@ -3,8 +3,8 @@ package inspect
 import (
 	"slices"
 	"strings"
-	"unicode"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 )
@@ -14,29 +14,44 @@ import (
 var goals = strings.Fields("antrun :get :copy :unpack help:effective-settings help:system :purge-local-repository")
 
 // inspectMaven notes goals that do more than build.
-func inspectMaven(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+func inspectMaven(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
 		switch {
 		case strings.Contains(w.Text, "exec") && strings.Contains(w.Text, ":"), word.HasPrefix(w.Text, "deploy", "release"),
 			slices.ContainsFunc(goals, func(part string) bool {
 				return strings.HasSuffix(w.Text, part) || part[0] != ':' && strings.Contains(w.Text, part)
 			}),
-			strings.HasSuffix(w.Text, ":evaluate") && !evaluatesProject(s):
+			strings.HasSuffix(w.Text, ":evaluate") && !evaluatesProject(s),
+			(strings.HasSuffix(w.Text, ":copy-dependencies") || strings.HasSuffix(w.Text, ":unpack-dependencies")) && fillsFolder(a, c, s):
 			c.EffectAt("goal "+w.Text, w)
 		}
 	}
 }
 
+// fillsFolder says that goals put what they copy in another folder than those that builds fill.
+func fillsFolder(a *walk.Walker, c *walk.Call, s *word.Scanned) bool {
+	return slices.ContainsFunc(s.Hits, func(h word.Hit) bool {
+		folder, ok := strings.CutPrefix(h.Value.Text, "outputDirectory=")
+		return ok && !(h.Value.Known && generated(a, c, folder)) || !h.Value.Known && strings.HasPrefix(h.Value.Head, "outputDirectory")
+	})
+}
+
 // evaluatesProject says that the expression of help:evaluate is a fact of the project, and no setting or variable.
 func evaluatesProject(s *word.Scanned) bool {
+	found := false
 	for _, h := range s.Hits {
-		if value, ok := strings.CutPrefix(h.Value.Text, "expression="); ok && h.Value.Known {
-			fact := strings.TrimPrefix(strings.Trim(value, "${}"), "project.")
-			return fact != value && !strings.Contains(fact, "uilder") && !strings.Contains(fact, "uilding") || strings.HasSuffix(value, "version") && !strings.HasPrefix(value, "settings")
+		if value, ok := strings.CutPrefix(h.Value.Text, "expression="); ok {
+			if !h.Value.Known || !projectFact.MatchString(value) || strings.Contains(value, "uilder") || strings.Contains(value, "uilding") {
+				return false
+			}
+			found = true
 		}
 	}
-	return false
+	return found
 }
+
+// projectFact is one fact of a project, or a version.
+var projectFact = lazyregexp.New(`^(?:[$][{])?(?:project\.[A-Za-z0-9_.\[\]-]+|(?:java|maven|os)\.version|[A-Za-z0-9_-]*version)[}]?$`)
 
 // inspectGradle notes that the task properties shows what Gradle was told, credentials among it, unless one property is
 // asked for.
@@ -60,13 +75,13 @@ func inspectGradle(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// publishing are words in names of environments by which tox and nox publish, by custom.
-var publishing = word.Set("publish release deploy upload pypi push twine")
+// publishing are parts of names of environments by which tox and nox publish, by custom; with all of them, they do that too.
+var publishing = lazyregexp.New(`(?i)publish|releas|deploy|upload|pypi|push|twine|gh[-_]?pages|(?:^|[^a-z])(?:rel|ships?|bump|tag|all|not)(?:[^a-z]|$)`)
 
 // inspectEnvironments notes environments of tox and sessions of nox that publish, or of which nothing is known.
 func inspectEnvironments(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, h := range s.Hits {
-		if h.Has && slices.Contains([]string{"-e", "-s", "-t", "-m", "--tags"}, h.Opt.Last) && publishesIn(h.Value) {
+		if h.Has && slices.Contains([]string{"-e", "-s", "-t", "-m", "-k", "--tags", "--keywords"}, h.Opt.Last) && publishesIn(h.Value) {
 			c.EffectOf("environment "+h.Value.Text, h)
 		}
 	}
@@ -102,8 +117,7 @@ func publishesIn(list word.Word) bool {
 		texts = []string{list.Text}
 	}
 	return len(texts) == 0 || slices.ContainsFunc(texts, func(text string) bool {
-		return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }),
-			func(part string) bool { return publishing[part] })
+		return publishing.MatchString(text)
 	})
 }
 
