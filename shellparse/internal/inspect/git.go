@@ -200,7 +200,17 @@ var magic = lazyregexp.New(`^:(?:/|\((?:top|glob|icase|,)*\))`)
 func inspectGitAdd(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
 		if p := magic.ReplaceAllString(w.Text, ""); w.Known {
+			if strings.Contains(magic.FindString(w.Text), "icase") {
+				c.EffectAt("path "+w.Text, w) // which names it means, rules do not compare
+			}
 			if strings.ContainsAny(p, "*?[") { // git expands it, hidden names too
+				if base := path.Base(p); base != "*" && base != "**" {
+					for _, name := range []string{".env", ".env.local", ".npmrc", ".netrc", "id_rsa"} {
+						if ok, err := path.Match(base, name); ok && err == nil {
+							c.Reads = a.Words.File(c.Reads, word.Lit(path.Join(path.Dir(strings.ReplaceAll(p, "*", "x")), name)), "git", c.Sc)
+						}
+					}
+				}
 				c.Reads = a.Words.File(c.Reads, word.Word{Text: p, Globs: []string{p}}, "git", c.Sc)
 			} else if path.Clean(p) != "." { // what git ignores stays out
 				c.Reads = a.Words.File(c.Reads, word.Lit(p), "git", c.Sc)
