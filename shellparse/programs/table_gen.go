@@ -3863,10 +3863,10 @@ var acts781 = []Act{
 
 var options782 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33}, {"--force-python", "--force-python", 1, 33},
-	{"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0}, {"--pre", "--pre", 0, 0}, {"--python", "-P", 1, 120},
-	{"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0}, {"--sitepackages", "--sitepackages", 0, 0}, {"--skip-pkg-install", "--skip-pkg-install", 0, 0}, {"--tags", "-t", 1, 0},
-	{"--workdir", "--workdir", 1, 116}, {"-P", "-P", 1, 120}, {"-c", "--conf", 1, 120}, {"-e", "-e", 1, 0}, {"-f", "--noxfile", 1, 120}, {"-i", "--index-url", 1, 33}, {"-k", "-k", 1, 0}, {"-m", "-m", 1, 0},
-	{"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
+	{"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--keywords", "--keywords", 1, 0}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0}, {"--pre", "--pre", 0, 0},
+	{"--python", "-P", 1, 120}, {"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--report", "--report", 1, 119}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0}, {"--sitepackages", "--sitepackages", 0, 0},
+	{"--skip-pkg-install", "--skip-pkg-install", 0, 0}, {"--tags", "-t", 1, 0}, {"--workdir", "--workdir", 1, 116}, {"-P", "-P", 1, 120}, {"-c", "--conf", 1, 120}, {"-e", "-e", 1, 0}, {"-f", "--noxfile", 1, 120}, {"-i", "--index-url", 1, 33},
+	{"-k", "--keywords", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row783 = Row{Options: &options782, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
@@ -4222,7 +4222,13 @@ var row869 = Row{Options: &options868, Operands: "r", Default: "", Style: 0, Sub
 
 var worse870 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts871 = []Act{
+var options871 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--datasource-url", "--datasource-url", 1, 33}, {"--schema", "--schema", 1, 114}, {"--url", "--datasource-url", 1, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row872 = Row{Options: &options871, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts873 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4230,12 +4236,6 @@ var acts871 = []Act{
 	{Operands: []string{"reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
-
-var options872 = Options{List: []Option{
-	{"--config", "--config", 1, 120}, {"--schema", "--schema", 1, 111},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options874 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
@@ -4317,16 +4317,17 @@ var options887 = Options{List: []Option{
 var row888 = Row{Options: &options887, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options889 = Options{List: []Option{
-	{"--alluredir", "--alluredir", 1, 101}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0},
-	{"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33},
-	{"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120}, {"--ds", "--ds", 1, 33}, {"--durations", "--durations", 1, 0}, {"--excelreport", "--ctrf", 1, 119}, {"--ff", "--ff", 0, 0},
-	{"--help", "--help", 0, 0}, {"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json", "--ctrf", 1, 119}, {"--json-report-file", "--json-report-file", 1, 119}, {"--junit-xml", "--junit-xml", 1, 119},
-	{"--junitxml", "--junit-xml", 1, 119}, {"--lf", "--lf", 0, 0}, {"--log-file", "--log-file", 1, 119}, {"--maxfail", "--maxfail", 1, 0}, {"--md-report-output", "--ctrf", 1, 119}, {"--mpl-generate-path", "--splinter-screenshot-dir", 1, 116}, {"--mpl-results-path", "--splinter-screenshot-dir", 1, 116}, {"--numprocesses", "--numprocesses", 1, 0},
-	{"--output", "--output", 1, 101}, {"--override-ini", "--override-ini", 1, 33}, {"--pastebin", "--pastebin", 1, 33}, {"--pdb", "--pdb", 0, 120}, {"--pdbcls", "--pdbcls", 1, 120}, {"--pstats-dir", "--splinter-screenshot-dir", 1, 116}, {"--pyargs", "--pyargs", 0, 33}, {"--pythonwarnings", "--pythonwarnings", 1, 0},
-	{"--report-log", "--report-log", 1, 119}, {"--resultlog", "--resultlog", 1, 119}, {"--rootdir", "--rootdir", 1, 33}, {"--rsyncdir", "--rsyncdir", 1, 33}, {"--splinter-screenshot-dir", "--splinter-screenshot-dir", 1, 116}, {"--sw", "--sw", 0, 0}, {"--tb", "--tb", 1, 0}, {"--timeout", "--timeout", 1, 0},
-	{"--trace", "--trace", 0, 120}, {"--tx", "--tx", 1, 120}, {"--version", "--version", 0, 0}, {"-W", "--pythonwarnings", 1, 0}, {"-c", "--config-file", 1, 120}, {"-h", "--help", 0, 0}, {"-k", "-k", 1, 0}, {"-l", "-l", 0, 0},
-	{"-m", "-m", 1, 0}, {"-n", "--numprocesses", 1, 0}, {"-o", "--override-ini", 1, 33}, {"-p", "-p", 1, 80}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
-	{"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
+	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
+	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
+	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
+	{"--ds", "--ds", 1, 33}, {"--durations", "--durations", 1, 0}, {"--durations-path", "--durations-path", 1, 119}, {"--excelreport", "--ctrf", 1, 119}, {"--ff", "--ff", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 33}, {"--hosts", "--host", 1, 33},
+	{"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json", "--ctrf", 1, 119}, {"--json-report-file", "--json-report-file", 1, 119}, {"--junit-xml", "--junit-xml", 1, 119}, {"--junitxml", "--junit-xml", 1, 119},
+	{"--lf", "--lf", 0, 0}, {"--log-file", "--log-file", 1, 119}, {"--maxfail", "--maxfail", 1, 0}, {"--md-report-output", "--ctrf", 1, 119}, {"--mpl-generate-path", "--splinter-screenshot-dir", 1, 116}, {"--mpl-results-path", "--splinter-screenshot-dir", 1, 116}, {"--numprocesses", "--numprocesses", 1, 0}, {"--output", "--output", 1, 101},
+	{"--override-ini", "--override-ini", 1, 33}, {"--pastebin", "--pastebin", 1, 33}, {"--pdb", "--pdb", 0, 120}, {"--pdbcls", "--pdbcls", 1, 120}, {"--pstats-dir", "--splinter-screenshot-dir", 1, 116}, {"--pyargs", "--pyargs", 0, 33}, {"--pythonwarnings", "--pythonwarnings", 1, 0}, {"--report-log", "--report-log", 1, 119},
+	{"--resultlog", "--resultlog", 1, 119}, {"--rootdir", "--rootdir", 1, 33}, {"--rsyncdir", "--rsyncdir", 1, 33}, {"--selenium-host", "--selenium-host", 1, 33}, {"--splinter-screenshot-dir", "--splinter-screenshot-dir", 1, 116}, {"--ssh-config", "--ssh-config", 1, 120}, {"--ssh-identity-file", "--ssh-identity-file", 1, 114}, {"--sudo", "--sudo", 0, 33},
+	{"--sudo-user", "--sudo-user", 1, 33}, {"--sw", "--sw", 0, 0}, {"--tb", "--tb", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trace", "--trace", 0, 120}, {"--tx", "--tx", 1, 120}, {"--version", "--version", 0, 0}, {"-W", "--pythonwarnings", 1, 0},
+	{"-c", "--config-file", 1, 120}, {"-h", "--help", 0, 0}, {"-k", "-k", 1, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "--numprocesses", 1, 0}, {"-o", "--override-ini", 1, 33}, {"-p", "-p", 1, 80},
+	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row890 = Row{Options: &options889, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
@@ -4862,6 +4863,15 @@ var acts999 = []Act{
 }
 
 var options1000 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
+	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
+	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
+	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row1001 = Row{Options: &options1000, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1002 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -4869,17 +4879,17 @@ var options1000 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1001 = Row{Options: &options1000, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1003 = Row{Options: &options1002, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1002 = Options{List: []Option{
+var options1004 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1003 = Row{Options: &options1002, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1005 = Row{Options: &options1004, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1004 = []Act{
+var acts1006 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4888,17 +4898,17 @@ var acts1004 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1005 = Options{List: []Option{
+var options1007 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1006 = Row{Options: &options1005, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1008 = Row{Options: &options1007, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1007 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1009 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1008 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4907,21 +4917,21 @@ var options1008 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1009 = Wrapper{Options: &options1008, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
-
-var options1010 = Options{List: []Option{
-	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row1011 = Row{Options: &options1010, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper1011 = Wrapper{Options: &options1010, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
 var options1012 = Options{List: []Option{
-	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
+	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row1013 = Row{Options: &options1012, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options1014 = Options{List: []Option{
+	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row1015 = Row{Options: &options1014, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1016 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4930,17 +4940,17 @@ var options1014 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1015 = Row{Options: &options1014, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1017 = Row{Options: &options1016, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1016 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1018 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1017 = []Act{
+var acts1019 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1018 = Options{List: []Option{
+var options1020 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -4951,16 +4961,16 @@ var options1018 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1019 = Row{Options: &options1018, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1021 = Row{Options: &options1020, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1020 = Options{List: []Option{
+var options1022 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1021 = Wrapper{Options: &options1020, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1023 = Wrapper{Options: &options1022, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1022 = Options{List: []Option{
+var options1024 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -4969,21 +4979,21 @@ var options1022 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1023 = Row{Options: &options1022, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1025 = Row{Options: &options1024, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1024 = Options{List: []Option{
+var options1026 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1025 = Row{Options: &options1024, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1027 = Row{Options: &options1026, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1026 = Options{List: []Option{
+var options1028 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1027 = Row{Options: &options1026, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1029 = Row{Options: &options1028, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1028 = []Act{
+var acts1030 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4997,134 +5007,146 @@ var acts1028 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1029 = Options{List: []Option{
+var options1031 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1030 = Row{Options: &options1029, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
-
-var options1031 = Options{List: []Option{
-	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row1032 = Row{Options: &options1031, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
 var options1033 = Options{List: []Option{
+	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row1034 = Row{Options: &options1033, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+
+var options1035 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1034 = Row{Options: &options1033, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1036 = Row{Options: &options1035, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1035 = Options{List: []Option{
+var options1037 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1036 = Wrapper{Options: &options1035, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1038 = Wrapper{Options: &options1037, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1037 = Options{List: []Option{
+var options1039 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1038 = Wrapper{Options: &options1037, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1040 = Wrapper{Options: &options1039, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1039 = Options{List: []Option{
+var options1041 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1040 = Row{Options: &options1039, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1042 = Row{Options: &options1041, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1041 = Options{List: []Option{
+var options1043 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1042 = Row{Options: &options1041, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1044 = Row{Options: &options1043, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1043 = Options{List: []Option{
+var options1045 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1044 = Wrapper{Options: &options1043, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1046 = Wrapper{Options: &options1045, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1045 = Options{List: []Option{
+var options1047 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1046 = Row{Options: &options1045, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1048 = Row{Options: &options1047, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1047 = Options{List: []Option{
+var options1049 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1048 = Row{Options: &options1047, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1050 = Row{Options: &options1049, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1049 = Options{List: []Option{
+var options1051 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1050 = Row{Options: &options1049, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1052 = Row{Options: &options1051, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1051 = Options{List: []Option{
+var options1053 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1052 = Wrapper{Options: &options1051, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1054 = Wrapper{Options: &options1053, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1053 = Options{List: []Option{
+var options1055 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1054 = Row{Options: &options1053, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1055 = Options{List: []Option{
+var options1057 = Options{List: []Option{
+	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
+	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
+	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
+	{"--root-turbo-json", "--root-turbo-json", 1, 120}, {"--serve", "--serve", 2, 0}, {"--team", "--team", 1, 0}, {"--token", "--token", 1, 33}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33},
+	{"-r", "-r", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row1058 = Row{Options: &options1057, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse1059 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options1060 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1061 = Row{Options: &options1060, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1057 = []Act{
+var acts1062 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1058 = Options{List: []Option{
+var options1063 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1059 = Wrapper{Options: &options1058, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1064 = Wrapper{Options: &options1063, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1060 = Options{List: []Option{
+var options1065 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1061 = Row{Options: &options1060, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1066 = Row{Options: &options1065, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1062 = Options{List: []Option{
+var options1067 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1063 = Row{Options: &options1062, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1068 = Row{Options: &options1067, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1064 = Options{List: []Option{
+var options1069 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5132,25 +5154,25 @@ var options1064 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1065 = Wrapper{Options: &options1064, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1070 = Wrapper{Options: &options1069, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1066 = Options{List: []Option{
+var options1071 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1067 = Row{Options: &options1066, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1072 = Row{Options: &options1071, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1068 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1073 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1069 = Options{List: []Option{
+var options1074 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1070 = Row{Options: &options1069, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1075 = Row{Options: &options1074, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1071 = []Act{
+var acts1076 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5172,33 +5194,33 @@ var acts1071 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1072 = Options{List: []Option{
+var options1077 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1073 = Row{Options: &options1072, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1078 = Row{Options: &options1077, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1074 = Options{List: []Option{
+var options1079 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1075 = Row{Options: &options1074, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1080 = Row{Options: &options1079, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1076 = Options{List: []Option{
+var options1081 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1077 = Row{Options: &options1076, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1082 = Row{Options: &options1081, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1078 = Options{List: []Option{
+var options1083 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5208,26 +5230,26 @@ var options1078 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1079 = Wrapper{Options: &options1078, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1084 = Wrapper{Options: &options1083, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1080 = Options{List: []Option{
+var options1085 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1081 = Wrapper{Options: &options1080, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1086 = Wrapper{Options: &options1085, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1082 = Options{List: []Option{
+var options1087 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1083 = Row{Options: &options1082, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1088 = Row{Options: &options1087, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1084 = Row{Options: &options1082, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1089 = Row{Options: &options1087, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1085 = Options{List: []Option{
+var options1090 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5238,9 +5260,9 @@ var options1085 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1086 = Row{Options: &options1085, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1091 = Row{Options: &options1090, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1087 = Options{List: []Option{
+var options1092 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5248,9 +5270,9 @@ var options1087 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1088 = Wrapper{Options: &options1087, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1093 = Wrapper{Options: &options1092, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1089 = Options{List: []Option{
+var options1094 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5260,15 +5282,15 @@ var options1089 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1090 = Wrapper{Options: &options1089, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1095 = Wrapper{Options: &options1094, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1091 = Options{List: []Option{
+var options1096 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1092 = Row{Options: &options1091, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1097 = Row{Options: &options1096, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1093 = Options{List: []Option{
+var options1098 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5280,26 +5302,26 @@ var options1093 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1094 = Row{Options: &options1093, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1099 = Row{Options: &options1098, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1095 = []Act{
+var acts1100 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1096 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1101 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1097 = Options{List: []Option{
+var options1102 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1098 = Row{Options: &options1097, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1103 = Row{Options: &options1102, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1099 = []Act{
+var acts1104 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5323,57 +5345,57 @@ var acts1099 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1100 = Options{List: []Option{
+var options1105 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1101 = Wrapper{Options: &options1100, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1106 = Wrapper{Options: &options1105, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1102 = Options{List: []Option{
+var options1107 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1103 = Row{Options: &options1102, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1108 = Row{Options: &options1107, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1104 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1109 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1105 = Options{List: []Option{
+var options1110 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1106 = Row{Options: &options1105, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1111 = Row{Options: &options1110, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1107 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1112 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1108 = Options{List: []Option{
+var options1113 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1109 = Row{Options: &options1108, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1114 = Row{Options: &options1113, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1110 = Options{List: []Option{
+var options1115 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1111 = Row{Options: &options1110, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1116 = Row{Options: &options1115, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1112 = Options{List: []Option{
+var options1117 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1113 = Row{Options: &options1112, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1118 = Row{Options: &options1117, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1114 = Options{List: []Option{
+var options1119 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5382,11 +5404,11 @@ var options1114 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1115 = Row{Options: &options1114, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1120 = Row{Options: &options1119, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1116 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1121 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1117 = Options{List: []Option{
+var options1122 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5394,15 +5416,15 @@ var options1117 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1118 = Row{Options: &options1117, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1123 = Row{Options: &options1122, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1119 = Options{List: []Option{
+var options1124 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1120 = Row{Options: &options1119, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1125 = Row{Options: &options1124, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -8168,10 +8190,10 @@ var commands = [...]Command{
 	{Name: "print", Inspector: "state", Is: 0x8000},
 	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse870, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts871},
+	{Name: "prisma", Row: &row872, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts873},
 	{Name: "prisma db", Is: 0x800},
-	{Name: "prisma validate", Row: &row873, Risk: 2},
-	{Name: "prisma1", Destroys: acts871},
+	{Name: "prisma validate", Risk: 2},
+	{Name: "prisma1", Destroys: acts873},
 	{Name: "prlctl", Destroys: acts7},
 	{Name: "prlimit", Wrapper: &wrapper875},
 	{Name: "profiles", Destroys: acts104},
@@ -8733,7 +8755,7 @@ var commands = [...]Command{
 	{Name: "surge .", Transfer: &options79},
 	{Name: "surreal", Row: &row99},
 	{Name: "sv", Destroys: acts394},
-	{Name: "svelte-check", Row: &row83, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "svelte-check", Row: &row1001, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts143},
 	{Name: "sw_vers", Risk: 1},
@@ -8742,7 +8764,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1001, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1003, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8751,8 +8773,8 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row1003, Is: 0x200},
-	{Name: "swiftc", Row: &row1003, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row1005, Is: 0x200},
+	{Name: "swiftc", Row: &row1005, Is: 0x200, Risk: 2},
 	{Name: "swiftlint", Is: 0x2000000010},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
@@ -8760,10 +8782,10 @@ var commands = [...]Command{
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
 	{Name: "sysadminctl", Destroys: acts176},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1004},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1006},
 	{Name: "sysdig", Row: &row99},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1006, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts394},
+	{Name: "systemctl", Row: &row1008, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts394},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -8778,32 +8800,32 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1007},
+	{Name: "systemctl show", Risk: 1, Worse: worse1009},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1009},
+	{Name: "systemd-run", Wrapper: &wrapper1011},
 	{Name: "systemsetup", Destroys: acts104},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1011, Risk: 1},
-	{Name: "tail", Row: &row1013, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row1013, Risk: 1},
+	{Name: "tail", Row: &row1015, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x100000, Destroys: acts193},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
 	{Name: "tap", Row: &row641, Is: 0x80000},
-	{Name: "tar", Row: &row1015, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1016, Destroys: acts1017, Recursive: []string{"*"}},
+	{Name: "tar", Row: &row1017, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1018, Destroys: acts1019, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row1019, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1021, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
 	{Name: "taskkill", Is: 0x100000000000, Destroys: acts378},
-	{Name: "taskset", Wrapper: &wrapper1021, Is: 0x20000},
+	{Name: "taskset", Wrapper: &wrapper1023, Is: 0x20000},
 	{Name: "tc", Destroys: acts352},
-	{Name: "tcc", Row: &row1023, Is: 0x1200},
+	{Name: "tcc", Row: &row1025, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts104},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row99},
@@ -8811,7 +8833,7 @@ var commands = [...]Command{
 	{Name: "tdl", Destroys: acts14},
 	{Name: "tea", Arity: 2, Destroys: acts408},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row1025, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1027, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
 	{Name: "telinit", Risk: 6, Destroys: acts584},
 	{Name: "teller"},
@@ -8820,33 +8842,33 @@ var commands = [...]Command{
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row1027, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1028},
+	{Name: "terraform", Row: &row1029, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1030},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row1030, Risk: 3},
+	{Name: "terraform fmt", Row: &row1032, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row1030, Risk: 4},
-	{Name: "terraform graph", Row: &row1030, Risk: 1},
+	{Name: "terraform get", Row: &row1032, Risk: 4},
+	{Name: "terraform graph", Row: &row1032, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row1030, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1032, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row1030, Risk: 1},
-	{Name: "terraform plan", Row: &row1030, Risk: 4},
-	{Name: "terraform providers", Row: &row1030, Arity: 3, Risk: 1, Worse: worse127, Parent: true},
+	{Name: "terraform output", Row: &row1032, Risk: 1},
+	{Name: "terraform plan", Row: &row1032, Risk: 4},
+	{Name: "terraform providers", Row: &row1032, Arity: 3, Risk: 1, Worse: worse127, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row1030, Risk: 1},
+	{Name: "terraform show", Row: &row1032, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1032, Risk: 4},
-	{Name: "terraform state pull", Row: &row1032, Risk: 4},
-	{Name: "terraform state show", Row: &row1032, Risk: 4},
+	{Name: "terraform state list", Row: &row1034, Risk: 4},
+	{Name: "terraform state pull", Row: &row1034, Risk: 4},
+	{Name: "terraform state show", Row: &row1034, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row1030, Risk: 1},
-	{Name: "terraform version", Row: &row1030, Risk: 1},
+	{Name: "terraform validate", Row: &row1032, Risk: 1},
+	{Name: "terraform version", Row: &row1032, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row1027, Arity: 2, Destroys: acts1028},
+	{Name: "terragrunt", Row: &row1029, Arity: 2, Destroys: acts1030},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
@@ -8854,13 +8876,13 @@ var commands = [...]Command{
 	{Name: "testdisk", Destroys: acts84},
 	{Name: "texlua", Language: &language372},
 	{Name: "textql", Row: &row99},
-	{Name: "tflint", Row: &row1034, Is: 0x2000000010, Risk: 2, Worse: worse161},
+	{Name: "tflint", Row: &row1036, Is: 0x2000000010, Risk: 2, Worse: worse161},
 	{Name: "tftp", Row: &row39, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper1036, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1038, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper1038, Is: 0x1002000000000000},
+	{Name: "timeout", Wrapper: &wrapper1040, Is: 0x1002000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
@@ -8869,15 +8891,15 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1040, Risk: 1},
-	{Name: "tomlq", Row: &row1042, Risk: 5},
+	{Name: "tokei", Row: &row1042, Risk: 1},
+	{Name: "tomlq", Row: &row1044, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1044},
+	{Name: "toolbox run", Wrapper: &wrapper1046},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row1046, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "touch", Row: &row1048, Arity: 1, Is: 0x80000000000, Risk: 3},
 	{Name: "tox", Row: &row783, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse784},
 	{Name: "toybox", Wrapper: &wrapper120},
 	{Name: "tput", Risk: 1},
@@ -8891,19 +8913,19 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts279},
 	{Name: "trash-put", Row: &row281, Destroys: acts279, Wipes: "removed"},
 	{Name: "trdsql", Row: &row99},
-	{Name: "tree", Row: &row1048, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1050, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
 	{Name: "trino", Row: &row99, Is: 0x4000000},
 	{Name: "troff", Row: &row140},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1050, Is: 0x100020, Risk: 6, Destroys: acts279, Wipes: "files"},
+	{Name: "truncate", Row: &row1052, Is: 0x100020, Risk: 6, Destroys: acts279, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1052},
-	{Name: "tsc", Row: &row1054, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1054},
+	{Name: "tsc", Row: &row1056, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
@@ -8920,17 +8942,17 @@ var commands = [...]Command{
 	{Name: "ttyd", Wrapper: &wrapper10},
 	{Name: "tune2fs", Destroys: acts84},
 	{Name: "tup", Row: &row116, Is: 0x2000000000},
-	{Name: "turbo", Row: &row83, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2},
+	{Name: "turbo", Row: &row1058, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1059},
 	{Name: "turso", Is: 0x10004000000, Destroys: acts762},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts14},
 	{Name: "twine", Row: &row126, Destroys: acts380},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1056, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1057},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1057},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1057},
+	{Name: "typedoc", Row: &row1061, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1062},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1062},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1062},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row215, Risk: 2, Worse: worse86},
 	{Name: "uftrace", Is: 0x4},
@@ -8944,11 +8966,11 @@ var commands = [...]Command{
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper1059},
+	{Name: "unbuffer", Wrapper: &wrapper1064},
 	{Name: "uncompress", Row: &row226},
 	{Name: "unexpand", Row: &row366, Risk: 1},
-	{Name: "uniq", Row: &row1061, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1063, Is: 0x2000000018, Risk: 2},
+	{Name: "uniq", Row: &row1066, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1068, Is: 0x2000000018, Risk: 2},
 	{Name: "unix2dos", Row: &row334, Risk: 3},
 	{Name: "unix2mac", Row: &row334},
 	{Name: "unlink", Row: &row281, Is: 0x100020, Risk: 6, Destroys: acts279, Wipes: "files"},
@@ -8958,11 +8980,11 @@ var commands = [...]Command{
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1065},
+	{Name: "unshare", Wrapper: &wrapper1070},
 	{Name: "until-fail", Is: 0x4},
 	{Name: "unxz", Row: &row712, Risk: 3},
-	{Name: "unzip", Row: &row1067, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1068},
-	{Name: "unzstd", Row: &row1070, Risk: 3},
+	{Name: "unzip", Row: &row1072, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1073},
+	{Name: "unzstd", Row: &row1075, Risk: 3},
 	{Name: "up", Destroys: acts37},
 	{Name: "upcloud", Destroys: acts193},
 	{Name: "upctl", Destroys: acts193},
@@ -8977,20 +8999,20 @@ var commands = [...]Command{
 	{Name: "utmctl", Destroys: acts7},
 	{Name: "uudecode", Row: &row140},
 	{Name: "uuencode", Row: &row140},
-	{Name: "uv", Row: &row228, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1071},
+	{Name: "uv", Row: &row228, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1076},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1073, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1075, Risk: 4},
+	{Name: "uv build", Row: &row1078, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1080, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1077, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1077, Risk: 1},
-	{Name: "uv pip list", Row: &row1077, Risk: 1},
-	{Name: "uv pip show", Row: &row1077, Risk: 1},
-	{Name: "uv pip tree", Row: &row1077, Risk: 1},
+	{Name: "uv pip check", Row: &row1082, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1082, Risk: 1},
+	{Name: "uv pip list", Row: &row1082, Risk: 1},
+	{Name: "uv pip show", Row: &row1082, Risk: 1},
+	{Name: "uv pip tree", Row: &row1082, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1079, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1084, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2},
 	{Name: "uv run flake8", Risk: 2},
@@ -9016,7 +9038,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row215, Risk: 2, Worse: worse86},
-	{Name: "valgrind", Wrapper: &wrapper1081},
+	{Name: "valgrind", Wrapper: &wrapper1086},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts87},
 	{Name: "vbc", Is: 0x200},
@@ -9024,12 +9046,12 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row134, Is: 0x100000, Destroys: acts150},
 	{Name: "vdir", Row: &row295, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row1083, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts781, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1088, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts781, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
-	{Name: "vercel inspect", Row: &row1084, Risk: 4},
-	{Name: "vercel list", Row: &row1084, Risk: 4},
-	{Name: "vercel logs", Row: &row1084, Risk: 4},
-	{Name: "vercel ls", Row: &row1084, Risk: 4},
+	{Name: "vercel inspect", Row: &row1089, Risk: 4},
+	{Name: "vercel list", Row: &row1089, Risk: 4},
+	{Name: "vercel logs", Row: &row1089, Risk: 4},
+	{Name: "vercel ls", Row: &row1089, Risk: 4},
 	{Name: "vgreduce", Destroys: acts84},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts84},
 	{Name: "vi", Row: &row214},
@@ -9043,7 +9065,7 @@ var commands = [...]Command{
 	{Name: "visudo", Is: 0x1, Risk: 7},
 	{Name: "vite", Row: &row909, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row1086, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1091, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
@@ -9051,7 +9073,7 @@ var commands = [...]Command{
 	{Name: "volta run", Wrapper: &wrapper46},
 	{Name: "vsce", Destroys: acts150},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1054, Is: 0x2000080218, Risk: 2},
+	{Name: "vue-tsc", Row: &row1056, Is: 0x2000080218, Risk: 2},
 	{Name: "vultr", Destroys: acts193},
 	{Name: "vultr-cli", Destroys: acts193},
 	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse86},
@@ -9065,12 +9087,12 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1088, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1090},
+	{Name: "watch", Wrapper: &wrapper1093, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1095},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row26, Destroys: acts103},
-	{Name: "wc", Row: &row1092, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1097, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts150},
 	{Name: "webpack", Row: &row909, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row54, Is: 0x10008000000000},
@@ -9080,7 +9102,7 @@ var commands = [...]Command{
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts352},
-	{Name: "wget", Row: &row1094, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1095, Keeps: &keeps1096},
+	{Name: "wget", Row: &row1099, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1100, Keeps: &keeps1101},
 	{Name: "wget2", Is: 0x10008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
@@ -9093,7 +9115,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row1098, Is: 0x100000, Risk: 6, Destroys: acts279},
+	{Name: "wipe", Row: &row1103, Is: 0x100000, Risk: 6, Destroys: acts279},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts84},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row99},
@@ -9106,13 +9128,13 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1099},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1104},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
 	{Name: "wscat", Row: &row39, Is: 0x10008000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper1101, Is: 0x2},
+	{Name: "wsl", Wrapper: &wrapper1106, Is: 0x2},
 	{Name: "wsrun", Wrapper: &wrapper591},
 	{Name: "x-terminal-emulator", Is: 0x4},
 	{Name: "x86_64", Wrapper: &wrapper620},
@@ -9120,7 +9142,7 @@ var commands = [...]Command{
 	{Name: "xata", Is: 0x4000000},
 	{Name: "xbps-remove", Destroys: acts770},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1103, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1104},
+	{Name: "xcodebuild", Row: &row1108, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1109},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
@@ -9130,13 +9152,13 @@ var commands = [...]Command{
 	{Name: "xhs", Is: 0x10008020000000, Destroys: acts614},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts378},
-	{Name: "xmllint", Row: &row1106, Risk: 1, Worse: worse1107},
+	{Name: "xmllint", Row: &row1111, Risk: 1, Worse: worse1112},
 	{Name: "xo", Risk: 2, Worse: worse102},
 	{Name: "xonsh", Language: &language106, Is: 0x100000},
-	{Name: "xq", Row: &row1042, Risk: 5},
+	{Name: "xq", Row: &row1044, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper278},
-	{Name: "xxd", Row: &row1109, Risk: 1},
+	{Name: "xxd", Row: &row1114, Risk: 1},
 	{Name: "xz", Row: &row712, Risk: 3},
 	{Name: "xzcat", Row: &row138, Risk: 1},
 	{Name: "xzdiff", Row: &row140},
@@ -9144,7 +9166,7 @@ var commands = [...]Command{
 	{Name: "xzless", Row: &row140},
 	{Name: "xzmore", Row: &row140},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1111, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "yamllint", Row: &row1116, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "yapf", Row: &row56, Risk: 3},
 	{Name: "yarn", Row: &row854, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts125},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
@@ -9197,9 +9219,9 @@ var commands = [...]Command{
 	{Name: "yc", Destroys: acts193},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row1113, Risk: 4},
-	{Name: "yq", Row: &row1115, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1116},
-	{Name: "yt-dlp", Row: &row1113, Risk: 4},
+	{Name: "youtube-dl", Row: &row1118, Risk: 4},
+	{Name: "yq", Row: &row1120, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1121},
+	{Name: "yt-dlp", Row: &row1118, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
@@ -9209,18 +9231,18 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row140},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts871},
+	{Name: "zenstack", Destroys: acts873},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts84},
 	{Name: "zgrep", Row: &row142, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1118, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1123, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1120, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row1125, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts238},
 	{Name: "zle", Inspector: "state"},
 	{Name: "zless", Row: &row708, Risk: 1},
@@ -9230,11 +9252,11 @@ var commands = [...]Command{
 	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1070, Risk: 3},
+	{Name: "zstd", Row: &row1075, Risk: 3},
 	{Name: "zstdcat", Row: &row140},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row140},
-	{Name: "zstdmt", Row: &row1070},
+	{Name: "zstdmt", Row: &row1075},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},

@@ -42,7 +42,7 @@ var EnvRows = []Env{
 	{Name: "GIT_*"},
 	{
 		Name: "GIT_AUTHOR_* GIT_COMMITTER_* GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS GIT_MERGE_AUTOEDIT " +
-			"GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS GIT_ICASE_PATHSPECS GIT_NOGLOB_PATHSPECS GIT_ADVICE GIT_FLUSH",
+			"GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS GIT_ADVICE GIT_FLUSH",
 		Harmless: true,
 	},
 	{
@@ -121,7 +121,7 @@ var EnvRows = []Env{
 	},
 	{
 		Name: "FOUNDRY_* DAPP_* DUNE_* OCAMLPATH OCAMLFIND_* CAML_LD_LIBRARY_PATH ALEMBIC_CONFIG CRYSTAL_* SHARDS_* CLJ_* " +
-			"HEX_API_URL HEX_MIRROR HEX_MIRROR_URL HEX_REPO_URL HEX_HOME HEX_UNSAFE_REGISTRY PACKER_PLUGIN_PATH PACKER_CONFIG " +
+			"HEX_API_URL HEX_MIRROR HEX_MIRROR_URL HEX_REPO_URL HEX_HOME HEX_UNSAFE_REGISTRY PACKER_PLUGIN_PATH PACKER_CONFIG PACKER_LOG_PATH PACKER_CACHE_DIR PACKER_TMP_DIR ETH_* ETHERSCAN_* " +
 			"MYSQL_HOST MYSQL_UNIX_PORT MYSQL_TEST_LOGIN_FILE ARGOCD_* VALE_* RAKEOPT " +
 			"XML_CATALOG_FILES SGML_CATALOG_FILES PRISMA_ENGINES_MIRROR PRISMA_BINARIES_MIRROR SCALAFMT_NATIVE_VERSION TLDR_*",
 	},
@@ -149,9 +149,20 @@ var EnvRows = []Env{
 	{Name: "MAKEFILES MAKE MAKE_COMMAND MAKESHELL"},
 	// Programs that make's own rules and custom start by a variable.
 	{
-		Name:   "RM INSTALL INSTALL_PROGRAM INSTALL_DATA INSTALL_SCRIPT TAR CP MV LN MKDIR SED AWK GREP FIND XARGS",
-		Values: "rm -f install -c tar gtar bsdtar cp mv ln -s -sf mkdir -p sed gsed awk gawk mawk grep ggrep find gfind xargs",
+		Name:   "INSTALL INSTALL_PROGRAM INSTALL_DATA INSTALL_SCRIPT",
+		Values: "install -c",
 	},
+	{Name: "RM", Values: "rm -f"},
+	{Name: "CP", Values: "cp -p"},
+	{Name: "MV", Values: "mv -f"},
+	{Name: "LN", Values: "ln -s -sf"},
+	{Name: "MKDIR", Values: "mkdir -p"},
+	{Name: "TAR", Values: "tar gtar bsdtar"},
+	{Name: "SED", Values: "sed gsed"},
+	{Name: "AWK", Values: "awk gawk mawk"},
+	{Name: "GREP", Values: "grep ggrep"},
+	{Name: "FIND", Values: "find gfind"},
+	{Name: "XARGS", Values: "xargs -r"},
 	{
 		Name: "CROSS_COMPILE CROSS_PREFIX TOOLCHAIN_PREFIX",
 		Values: "aarch64-linux-gnu- aarch64-none-elf- arm-linux-gnueabi- arm-linux-gnueabihf- arm-none-eabi- riscv32-unknown-elf- " +
@@ -231,7 +242,7 @@ var EnvRows = []Env{
 			"MPLCONFIGDIR NUMBA_CACHE_DIR HYPOTHESIS_STORAGE_DIRECTORY JOBLIB_TEMP_FOLDER",
 		Writes: true,
 	},
-	{Name: "GTEST_OUTPUT", Values: "xml json xml:* json:*"},
+	{Name: "GTEST_OUTPUT", Values: "xml json xml:*.xml json:*.json"},
 	{Name: "TMPDIR", Values: "/tmp /private/tmp /var/tmp", Writes: true},
 	// Variables whose names match a pattern above, or that everybody sets.
 	{

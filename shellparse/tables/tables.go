@@ -346,7 +346,9 @@ func harmlessValue(list, v string) bool {
 	for part := range strings.FieldsSeq(v) {
 		ok := false
 		for l := range strings.FieldsSeq(list) {
-			if p, star := strings.CutSuffix(l, "*"); part == l || star && strings.HasPrefix(part, p) && !strings.ContainsAny(part[len(p):], "/\\;|&$`") {
+			p, end, star := strings.Cut(l, "*")
+			rest, begins := strings.CutPrefix(part, p)
+			if part == l || star && begins && strings.HasSuffix(rest, end) && !strings.ContainsAny(rest, "/\\;|&$`") {
 				ok = true
 				break
 			}
