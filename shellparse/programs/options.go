@@ -25,7 +25,7 @@ const (
 )
 
 // Letters are what options can do.
-const Letters = "xwWrltedc!mpuUkgsfPXFvMLoDnyz"
+const Letters = "xwWrltedc!mpuUkgsfPXFvMLoDnyzR"
 
 // Options is a list of options.
 type Options struct {

@@ -984,16 +984,17 @@ var acts143 = []Act{
 }
 
 var options144 = Options{List: []Option{
-	{"--config", "--config", 1, 120}, {"--config-system-dir", "--config-system-dir", 1, 120}, {"--config-user-dir", "--config-system-dir", 1, 120}, {"--cuda-path", "-resource-dir", 1, 120}, {"--dyld-prefix", "-resource-dir", 1, 120}, {"--gcc-install-dir", "-resource-dir", 1, 120}, {"--gcc-toolchain", "-resource-dir", 1, 120}, {"--hip-path", "-resource-dir", 1, 120},
-	{"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 120}, {"--ptxas-path", "-resource-dir", 1, 120}, {"--rocm-path", "-resource-dir", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0},
-	{"-L", "-L", 1, 0}, {"-MF", "-foptimization-record-file", 1, 119}, {"-MJ", "-foptimization-record-file", 1, 119}, {"-MQ", "-MQ", 1, 0}, {"-MT", "-MT", 1, 0}, {"-Map", "-Map", 1, 119}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0},
-	{"-Xanalyzer", "-Xopenmp-target", 1, 120}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xcuda-fatbinary", "-Xopenmp-target", 1, 120}, {"-Xcuda-ptxas", "-Xopenmp-target", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xopenmp-target", "-Xopenmp-target", 1, 120}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0},
-	{"-arch", "-arch", 1, 0}, {"-aux-info", "-foptimization-record-file", 1, 119}, {"-ccc-gcc-name", "-ccc-gcc-name", 1, 120}, {"-ccc-install-dir", "-ccc-install-dir", 1, 120}, {"-config", "--config", 1, 120}, {"-dependency-file", "-foptimization-record-file", 1, 119}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120},
-	{"-e", "-e", 1, 0}, {"-fcrash-diagnostics-dir", "-fcrash-diagnostics-dir", 1, 116}, {"-fmodule-mapper", "-fmodule-mapper", 1, 120}, {"-fmodules-cache-path", "-fcrash-diagnostics-dir", 1, 116}, {"-foffload", "-foffload", 1, 120}, {"-foptimization-record-file", "-foptimization-record-file", 1, 119}, {"-fpass-plugin", "-fpass-plugin", 1, 120}, {"-fplugin", "-fplugin", 1, 120},
-	{"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-fproc-stat-report", "-fproc-stat-report", 2, 119}, {"-framework", "-framework", 1, 0}, {"-ftime-trace", "-fproc-stat-report", 2, 119}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-gen-cdb-fragment-path", "-fcrash-diagnostics-dir", 1, 116}, {"-imacros", "-include-pch", 1, 114}, {"-include", "-include-pch", 1, 114},
-	{"-include-pch", "-include-pch", 1, 114}, {"-index-store-path", "-fcrash-diagnostics-dir", 1, 116}, {"-iplugindir", "-foffload", 1, 120}, {"-iquote", "-iquote", 1, 0}, {"-isystem", "-isystem", 1, 0}, {"-ivfsoverlay", "-vfsoverlay", 1, 114}, {"-l", "-l", 1, 0}, {"-ld-path", "-ld-path", 1, 120},
-	{"-load", "-load", 1, 120}, {"-march", "-march", 1, 0}, {"-o", "-o", 1, 119}, {"-plugin", "-plugin", 1, 120}, {"-print-prog-name", "-print-prog-name", 1, 0}, {"-resource-dir", "-resource-dir", 1, 120}, {"-rpath", "-rpath", 1, 0}, {"-save-temps", "-save-temps", 2, 0},
-	{"-serialize-diagnostics", "-foptimization-record-file", 1, 119}, {"-specs", "-specs", 1, 120}, {"-std", "-std", 1, 0}, {"-target", "-target", 1, 0}, {"-vfsoverlay", "-vfsoverlay", 1, 114}, {"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
+	{"--amdgpu-arch-tool", "-offload-arch-tool", 1, 120}, {"--config", "--config", 1, 120}, {"--config-system-dir", "--config-system-dir", 1, 120}, {"--config-user-dir", "--config-system-dir", 1, 120}, {"--cuda-path", "-resource-dir", 1, 120}, {"--dyld-prefix", "-resource-dir", 1, 120}, {"--gcc-install-dir", "-resource-dir", 1, 120}, {"--gcc-toolchain", "-resource-dir", 1, 120},
+	{"--hip-path", "-resource-dir", 1, 120}, {"--nvptx-arch-tool", "-offload-arch-tool", 1, 120}, {"--offload-arch-tool", "-offload-arch-tool", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 120}, {"--ptxas-path", "-resource-dir", 1, 120}, {"--rocm-path", "-resource-dir", 1, 120}, {"--sysroot", "--sysroot", 1, 33},
+	{"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-foptimization-record-file", 1, 119}, {"-MJ", "-foptimization-record-file", 1, 119}, {"-MQ", "-MQ", 1, 0}, {"-MT", "-MT", 1, 0},
+	{"-Map", "-Map", 1, 119}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xanalyzer", "-Xopenmp-target", 1, 120}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xcuda-fatbinary", "-Xopenmp-target", 1, 120}, {"-Xcuda-ptxas", "-Xopenmp-target", 1, 120},
+	{"-Xlinker", "-Xlinker", 1, 0}, {"-Xopenmp-target", "-Xopenmp-target", 1, 120}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-amdgpu-arch-tool", "-offload-arch-tool", 1, 120}, {"-arch", "-arch", 1, 0}, {"-aux-info", "-foptimization-record-file", 1, 119}, {"-ccc-gcc-name", "-ccc-gcc-name", 1, 120}, {"-ccc-install-dir", "-ccc-install-dir", 1, 120},
+	{"-config", "--config", 1, 120}, {"-dependency-file", "-foptimization-record-file", 1, 119}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fcrash-diagnostics-dir", "-fcrash-diagnostics-dir", 1, 116}, {"-fmodule-mapper", "-fmodule-mapper", 1, 120}, {"-fmodules-cache-path", "-fcrash-diagnostics-dir", 1, 116},
+	{"-foffload", "-foffload", 1, 120}, {"-foptimization-record-file", "-foptimization-record-file", 1, 119}, {"-fpass-plugin", "-fpass-plugin", 1, 120}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-fproc-stat-report", "-fproc-stat-report", 2, 119}, {"-framework", "-framework", 1, 0}, {"-ftime-trace", "-fproc-stat-report", 2, 119},
+	{"-fuse-ld", "-fuse-ld", 1, 120}, {"-gen-cdb-fragment-path", "-fcrash-diagnostics-dir", 1, 116}, {"-imacros", "-include-pch", 1, 114}, {"-include", "-include-pch", 1, 114}, {"-include-pch", "-include-pch", 1, 114}, {"-index-store-path", "-fcrash-diagnostics-dir", 1, 116}, {"-iplugindir", "-foffload", 1, 120}, {"-iquote", "-iquote", 1, 0},
+	{"-isystem", "-isystem", 1, 0}, {"-ivfsoverlay", "-vfsoverlay", 1, 114}, {"-l", "-l", 1, 0}, {"-ld-path", "-ld-path", 1, 120}, {"-load", "-load", 1, 120}, {"-march", "-march", 1, 0}, {"-nvptx-arch-tool", "-offload-arch-tool", 1, 120}, {"-o", "-o", 1, 119},
+	{"-offload-arch-tool", "-offload-arch-tool", 1, 120}, {"-plugin", "-plugin", 1, 120}, {"-print-prog-name", "-print-prog-name", 1, 0}, {"-resource-dir", "-resource-dir", 1, 120}, {"-rpath", "-rpath", 1, 0}, {"-save-temps", "-save-temps", 2, 0}, {"-serialize-diagnostics", "-foptimization-record-file", 1, 119}, {"-specs", "-specs", 1, 120},
+	{"-std", "-std", 1, 0}, {"-target", "-target", 1, 0}, {"-vfsoverlay", "-vfsoverlay", 1, 114}, {"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row145 = Row{Options: &options144, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
@@ -3189,50 +3190,55 @@ var options636 = Options{List: []Option{
 
 var language637 = Language{Options: &options636, Python: false}
 
-var row638 = Row{Options: &options2, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var options638 = Options{List: []Option{
+	{"--no-absolute-filenames", "--no-absolute-filenames", 0, 0}, {"--rsh-command", "--rsh-command", 1, 120}, {"--to-stdout", "--to-stdout", 0, 0}, {"-D", "-D", 1, 100}, {"-F", "-F", 1, 119}, {"-I", "-I", 1, 114}, {"-J", "-J", 1, 120}, {"-O", "-O", 1, 119},
+	{"-o", "-o", 1, 119}, {"-s", "-s", 1, 33}, {"-si", "-si", 0, 0}, {"-so", "-so", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
 
-var archive639 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var row639 = Row{Options: &options638, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options640 = Options{List: []Option{
+var archive640 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+
+var options641 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row641 = Row{Options: &options640, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row642 = Row{Options: &options641, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options642 = Options{List: []Option{
+var options643 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row643 = Row{Options: &options642, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row644 = Row{Options: &options643, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options644 = Options{List: []Option{
+var options645 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"--system", "--upgrade-module-path", 1, 120}, {"--upgrade-module-path", "--upgrade-module-path", 1, 120}, {"-Xstdout", "-Xstdout", 1, 119}, {"-agentlib", "-agentlib", 1, 120}, {"-bootclasspath", "--upgrade-module-path", 1, 120},
 	{"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-endorseddirs", "--upgrade-module-path", 1, 120}, {"-extdirs", "--upgrade-module-path", 1, 120}, {"-h", "-h", 1, 116}, {"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0},
 	{"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row645 = Row{Options: &options644, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row646 = Row{Options: &options645, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options646 = Options{List: []Option{
+var options647 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language647 = Language{Options: &options646, Python: false}
+var language648 = Language{Options: &options647, Python: false}
 
-var options648 = Options{List: []Option{
+var options649 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row649 = Row{Options: &options648, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row650 = Row{Options: &options649, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options650 = Options{List: []Option{
+var options651 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3243,21 +3249,21 @@ var options650 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row651 = Row{Options: &options650, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row652 = Row{Options: &options651, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options652 = Options{List: []Option{
+var options653 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row653 = Row{Options: &options652, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row654 = Row{Options: &options653, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options654 = Options{List: []Option{
+var options655 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row655 = Row{Options: &options654, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row656 = Row{Options: &options655, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options656 = Options{List: []Option{
+var options657 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3268,11 +3274,11 @@ var options656 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row657 = Row{Options: &options656, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row658 = Row{Options: &options657, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse658 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse659 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts659 = []Act{
+var acts660 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3280,22 +3286,22 @@ var acts659 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options660 = Options{List: []Option{
+var options661 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row661 = Row{Options: &options660, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row662 = Row{Options: &options661, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options662 = Options{List: []Option{
+var options663 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row663 = Row{Options: &options662, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts664 = []Act{
+var acts665 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3313,7 +3319,7 @@ var acts664 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts665 = []Act{
+var acts666 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3334,7 +3340,7 @@ var acts665 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts666 = []Act{
+var acts667 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3342,87 +3348,87 @@ var acts666 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options667 = Options{List: []Option{
+var options668 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Werror", "-Werror", 0, 0}, {"-Xfriend-paths", "-Xfriend-paths", 1, 0}, {"-Xplugin", "-jdk-home", 1, 120}, {"-api-version", "-api-version", 1, 0}, {"-classpath", "-classpath", 1, 0}, {"-cp", "-classpath", 1, 0}, {"-d", "-d", 1, 119},
 	{"-include-runtime", "-include-runtime", 0, 0}, {"-jdk-home", "-jdk-home", 1, 120}, {"-jvm-target", "-jvm-target", 1, 0}, {"-kotlin-home", "-jdk-home", 1, 120}, {"-language-version", "-language-version", 1, 0}, {"-module-name", "-module-name", 1, 0}, {"-no-reflect", "-no-reflect", 0, 0}, {"-no-stdlib", "-no-stdlib", 0, 0},
 	{"-nowarn", "-nowarn", 0, 0}, {"-opt-in", "-opt-in", 1, 0}, {"-progressive", "-progressive", 0, 0}, {"-script", "-script", 0, 120}, {"-verbose", "-verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row668 = Row{Options: &options667, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row669 = Row{Options: &options668, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options669 = Options{List: []Option{
+var options670 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
 	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-help", "-help", 0, 0}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120},
 	{"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-version", "-version", 0, 0}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language670 = Language{Options: &options669, Python: false}
+var language671 = Language{Options: &options670, Python: false}
 
-var options671 = Options{List: []Option{
+var options672 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row672 = Row{Options: &options671, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row673 = Row{Options: &options672, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options673 = Options{List: []Option{
+var options674 = Options{List: []Option{
 	{"--dry-run", "--dry-run", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--output", "--output", 1, 0}, {"-f", "--filename", 1, 114}, {"-k", "--kustomize", 1, 120}, {"-n", "--namespace", 1, 0},
 	{"-o", "--output", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row674 = Row{Options: &options673, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row675 = Row{Options: &options674, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options675 = Options{List: []Option{
+var options676 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row677 = Row{Options: &options676, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse677 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse678 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse678 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse679 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options679 = Options{List: []Option{
+var options680 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper680 = Wrapper{Options: &options679, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper681 = Wrapper{Options: &options680, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options681 = Options{List: []Option{
+var options682 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row682 = Row{Options: &options681, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row683 = Row{Options: &options682, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options683 = Options{List: []Option{
+var options684 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper684 = Wrapper{Options: &options683, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper685 = Wrapper{Options: &options684, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options685 = Options{List: []Option{
+var options686 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row686 = Row{Options: &options685, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row687 = Row{Options: &options686, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options687 = Options{List: []Option{
+var options688 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag", "--tag", 1, 33}, {"--tag-file", "--tag-file", 1, 108},
 	{"-D", "-D", 1, 0}, {"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 108}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120},
 	{"-o", "--log-file", 1, 119}, {"-p", "--pattern", 1, 0}, {"-t", "--tag", 1, 33}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row688 = Row{Options: &options687, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row689 = Row{Options: &options688, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts689 = []Act{
+var acts690 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3430,7 +3436,7 @@ var acts689 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options690 = Options{List: []Option{
+var options691 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3441,53 +3447,53 @@ var options690 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row691 = Row{Options: &options690, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row692 = Row{Options: &options691, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options692 = Options{List: []Option{
+var options693 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row693 = Row{Options: &options692, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row694 = Row{Options: &options693, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options694 = Options{List: []Option{
+var options695 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row695 = Row{Options: &options694, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row696 = Row{Options: &options695, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts696 = []Act{
+var acts697 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options697 = Options{List: []Option{
+var options698 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row698 = Row{Options: &options697, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row699 = Row{Options: &options698, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options699 = Options{List: []Option{
+var options700 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row701 = Row{Options: &options700, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options701 = Options{List: []Option{
+var options702 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row702 = Row{Options: &options701, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row703 = Row{Options: &options702, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options703 = Options{List: []Option{
+var options704 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row704 = Row{Options: &options703, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row705 = Row{Options: &options704, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options705 = Options{List: []Option{
+var options706 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3497,32 +3503,32 @@ var options705 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper706 = Wrapper{Options: &options705, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper707 = Wrapper{Options: &options706, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options707 = Options{List: []Option{
+var options708 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row708 = Row{Options: &options707, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row709 = Row{Options: &options708, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options709 = Options{List: []Option{
+var options710 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row710 = Row{Options: &options709, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row711 = Row{Options: &options710, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options711 = Options{List: []Option{
+var options712 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row712 = Row{Options: &options711, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row713 = Row{Options: &options712, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options713 = Options{List: []Option{
+var options714 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3532,36 +3538,36 @@ var options713 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row715 = Row{Options: &options714, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options715 = Options{List: []Option{
+var options716 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 120}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 120}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row716 = Row{Options: &options715, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row717 = Row{Options: &options716, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts717 = []Act{
+var acts718 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options718 = Options{List: []Option{
+var options719 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row719 = Row{Options: &options718, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row720 = Row{Options: &options719, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse720 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse721 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts721 = []Act{
+var acts722 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3576,36 +3582,36 @@ var acts721 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options722 = Options{List: []Option{
+var options723 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row723 = Row{Options: &options722, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row724 = Row{Options: &options723, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options724 = Options{List: []Option{
+var options725 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row725 = Row{Options: &options724, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row726 = Row{Options: &options725, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options726 = Options{List: []Option{
+var options727 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row727 = Row{Options: &options726, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row728 = Row{Options: &options727, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options728 = Options{List: []Option{
+var options729 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row729 = Row{Options: &options728, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row730 = Row{Options: &options729, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse730 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse731 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts731 = []Act{
+var acts732 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3614,29 +3620,29 @@ var acts731 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options732 = Options{List: []Option{
+var options733 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper733 = Wrapper{Options: &options732, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper734 = Wrapper{Options: &options733, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options734 = Options{List: []Option{
+var options735 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper735 = Wrapper{Options: &options734, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper736 = Wrapper{Options: &options735, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options736 = Options{List: []Option{
+var options737 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row737 = Row{Options: &options736, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row738 = Row{Options: &options737, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts738 = []Act{
+var acts739 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3647,25 +3653,25 @@ var acts738 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options739 = Options{List: []Option{
+var options740 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row740 = Row{Options: &options739, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row741 = Row{Options: &options740, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options741 = Options{List: []Option{
+var options742 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 101}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 101}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row743 = Row{Options: &options742, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options743 = Options{List: []Option{
+var options744 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row744 = Row{Options: &options743, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row745 = Row{Options: &options744, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts745 = []Act{
+var acts746 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3676,31 +3682,31 @@ var acts745 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options746 = Options{List: []Option{
+var options747 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row747 = Row{Options: &options746, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row748 = Row{Options: &options747, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts748 = []Act{
+var acts749 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options749 = Options{List: []Option{
+var options750 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper750 = Wrapper{Options: &options749, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper751 = Wrapper{Options: &options750, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row751 = Row{Options: &options692, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row752 = Row{Options: &options693, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts752 = []Act{
+var acts753 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var options753 = Options{List: []Option{
+var options754 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0}, {"--fail-never", "--fail-never", 0, 0},
 	{"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119},
 	{"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--show-version", "--show-version", 0, 0},
@@ -3711,11 +3717,11 @@ var options753 = Options{List: []Option{
 	{"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row754 = Row{Options: &options753, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row755 = Row{Options: &options754, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row755 = Row{Options: &options303, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row756 = Row{Options: &options303, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options756 = Options{List: []Option{
+var options757 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3727,24 +3733,24 @@ var options756 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row757 = Row{Options: &options756, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row758 = Row{Options: &options757, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options758 = Options{List: []Option{
+var options759 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row759 = Row{Options: &options758, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row760 = Row{Options: &options759, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options760 = Options{List: []Option{
+var options761 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row761 = Row{Options: &options760, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row762 = Row{Options: &options761, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts762 = []Act{
+var acts763 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3758,7 +3764,7 @@ var acts762 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts763 = []Act{
+var acts764 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3770,29 +3776,29 @@ var acts763 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options764 = Options{List: []Option{
+var options765 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper765 = Wrapper{Options: &options764, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper766 = Wrapper{Options: &options765, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options766 = Options{List: []Option{
+var options767 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
 	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row767 = Row{Options: &options766, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row768 = Row{Options: &options767, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options768 = Options{List: []Option{
+var options769 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper769 = Wrapper{Options: &options768, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper770 = Wrapper{Options: &options769, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts770 = []Act{
+var acts771 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3803,20 +3809,20 @@ var acts770 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options771 = Options{List: []Option{
+var options772 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row773 = Row{Options: &options772, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options773 = Options{List: []Option{
+var options774 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row774 = Row{Options: &options773, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row775 = Row{Options: &options774, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options775 = Options{List: []Option{
+var options776 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -3826,24 +3832,24 @@ var options775 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language776 = Language{Options: &options775, Python: false}
+var language777 = Language{Options: &options776, Python: false}
 
-var options777 = Options{List: []Option{
+var options778 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper778 = Wrapper{Options: &options777, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper779 = Wrapper{Options: &options778, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options779 = Options{List: []Option{
+var options780 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper780 = Wrapper{Options: &options779, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper781 = Wrapper{Options: &options780, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts781 = []Act{
+var acts782 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3861,7 +3867,7 @@ var acts781 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options782 = Options{List: []Option{
+var options783 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33}, {"--force-python", "--force-python", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--keywords", "--keywords", 1, 0}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0}, {"--pre", "--pre", 0, 0},
 	{"--python", "-P", 1, 120}, {"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--report", "--report", 1, 119}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0}, {"--sitepackages", "--sitepackages", 0, 0},
@@ -3869,15 +3875,15 @@ var options782 = Options{List: []Option{
 	{"-k", "--keywords", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row783 = Row{Options: &options782, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse784 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse785 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts785 = []Act{
+var acts786 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options786 = Options{List: []Option{
+var options787 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3889,9 +3895,9 @@ var options786 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row787 = Row{Options: &options786, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row788 = Row{Options: &options787, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options788 = Options{List: []Option{
+var options789 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3904,11 +3910,11 @@ var options788 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row789 = Row{Options: &options788, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row790 = Row{Options: &options789, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse790 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse791 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options791 = Options{List: []Option{
+var options792 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3920,9 +3926,9 @@ var options791 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row792 = Row{Options: &options791, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row793 = Row{Options: &options792, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options793 = Options{List: []Option{
+var options794 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3933,15 +3939,15 @@ var options793 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row794 = Row{Options: &options793, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row795 = Row{Options: &options794, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row795 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row796 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse796 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse797 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row797 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row798 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options798 = Options{List: []Option{
+var options799 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -3949,52 +3955,52 @@ var options798 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper799 = Wrapper{Options: &options798, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper800 = Wrapper{Options: &options799, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options800 = Options{List: []Option{
+var options801 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper801 = Wrapper{Options: &options800, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper802 = Wrapper{Options: &options801, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options802 = Options{List: []Option{
+var options803 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row803 = Row{Options: &options802, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row804 = Row{Options: &options803, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options804 = Options{List: []Option{
-	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
-	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119},
-	{"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
-	{"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
+var options805 = Options{List: []Option{
+	{"--base", "--head", 1, 82}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0},
+	{"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116},
+	{"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119}, {"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0},
+	{"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row805 = Row{Options: &options804, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row806 = Row{Options: &options805, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse806 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse807 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse807 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse808 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options808 = Options{List: []Option{
+var options809 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row809 = Row{Options: &options808, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row810 = Row{Options: &options809, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options810 = Options{List: []Option{
+var options811 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row811 = Row{Options: &options810, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row812 = Row{Options: &options811, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options812 = Options{List: []Option{
+var options813 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -4003,17 +4009,17 @@ var options812 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row813 = Row{Options: &options812, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row814 = Row{Options: &options813, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse814 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse815 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts815 = []Act{
+var acts816 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options816 = Options{List: []Option{
+var options817 = Options{List: []Option{
 	{"--alter", "--alter", 0, 109}, {"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache", "--cache", 2, 119}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119},
 	{"--coverage-html", "--coverage-html", 1, 116}, {"--dump-taint-graph", "--dump-taint-graph", 1, 119}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--file-list", "--file-list", 1, 108}, {"--filter", "--filter", 1, 102}, {"--generate-baseline", "--generate-baseline", 2, 119}, {"--generate-stubs", "--dump-taint-graph", 1, 119},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--pro", "--pro", 0, 33},
@@ -4022,15 +4028,15 @@ var options816 = Options{List: []Option{
 	{"-a", "-a", 1, 120}, {"-b", "-b", 2, 119}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row818 = Row{Options: &options817, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options818 = Options{List: []Option{
+var options819 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row819 = Row{Options: &options818, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row820 = Row{Options: &options819, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options820 = Options{List: []Option{
+var options821 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -4038,75 +4044,75 @@ var options820 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row821 = Row{Options: &options820, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row822 = Row{Options: &options821, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive822 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive823 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options823 = Options{List: []Option{
+var options824 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper824 = Wrapper{Options: &options823, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper825 = Wrapper{Options: &options824, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options825 = Options{List: []Option{
+var options826 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language826 = Language{Options: &options825, Python: false}
+var language827 = Language{Options: &options826, Python: false}
 
-var options827 = Options{List: []Option{
+var options828 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language828 = Language{Options: &options827, Python: false}
+var language829 = Language{Options: &options828, Python: false}
 
-var options829 = Options{List: []Option{
+var options830 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row830 = Row{Options: &options829, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row831 = Row{Options: &options830, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse831 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse832 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options832 = Options{List: []Option{
+var options833 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row833 = Row{Options: &options832, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row834 = Row{Options: &options833, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options834 = Options{List: []Option{
+var options835 = Options{List: []Option{
 	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row835 = Row{Options: &options834, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row836 = Row{Options: &options835, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options836 = Options{List: []Option{
+var options837 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row837 = Row{Options: &options836, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row838 = Row{Options: &options837, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options838 = Options{List: []Option{
+var options839 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row839 = Row{Options: &options838, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row840 = Row{Options: &options839, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options840 = Options{List: []Option{
+var options841 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -4114,64 +4120,64 @@ var options840 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row841 = Row{Options: &options840, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row842 = Row{Options: &options841, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse842 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse843 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options843 = Options{List: []Option{
+var options844 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row844 = Row{Options: &options843, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row845 = Row{Options: &options844, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options845 = Options{List: []Option{
+var options846 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper846 = Wrapper{Options: &options845, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper847 = Wrapper{Options: &options846, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options847 = Options{List: []Option{
+var options848 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper848 = Wrapper{Options: &options847, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper849 = Wrapper{Options: &options848, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options849 = Options{List: []Option{
-	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 101}, {"--project", "--project", 1, 0},
-	{"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0}, {"-C", "--config-file", 1, 120},
-	{"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
+var options850 = Options{List: []Option{
+	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--only-changed", "--only-changed", 2, 82}, {"--output", "--output", 1, 101},
+	{"--project", "--project", 1, 0}, {"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
+	{"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row850 = Row{Options: &options849, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row851 = Row{Options: &options850, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options851 = Options{List: []Option{
+var options852 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row852 = Row{Options: &options851, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row853 = Row{Options: &options852, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options853 = Options{List: []Option{
+var options854 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row854 = Row{Options: &options853, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row855 = Row{Options: &options854, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options855 = Options{List: []Option{
+var options856 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper856 = Wrapper{Options: &options855, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper857 = Wrapper{Options: &options856, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options857 = Options{List: []Option{
+var options858 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4179,56 +4185,56 @@ var options857 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row858 = Row{Options: &options857, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row859 = Row{Options: &options858, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options859 = Options{List: []Option{
+var options860 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row860 = Row{Options: &options859, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row861 = Row{Options: &options860, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse861 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse862 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options862 = Options{List: []Option{
+var options863 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
 	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row863 = Row{Options: &options862, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row864 = Row{Options: &options863, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options864 = Options{List: []Option{
+var options865 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row865 = Row{Options: &options864, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row866 = Row{Options: &options865, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options866 = Options{List: []Option{
+var options867 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row868 = Row{Options: &options867, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options868 = Options{List: []Option{
+var options869 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 102},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row869 = Row{Options: &options868, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row870 = Row{Options: &options869, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse870 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse871 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options871 = Options{List: []Option{
+var options872 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--datasource-url", "--datasource-url", 1, 33}, {"--schema", "--schema", 1, 114}, {"--url", "--datasource-url", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row872 = Row{Options: &options871, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts873 = []Act{
+var acts874 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4237,7 +4243,7 @@ var acts873 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options874 = Options{List: []Option{
+var options875 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4246,15 +4252,23 @@ var options874 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper875 = Wrapper{Options: &options874, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper876 = Wrapper{Options: &options875, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options876 = Options{List: []Option{
+var options877 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row877 = Row{Options: &options876, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row878 = Row{Options: &options877, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options878 = Options{List: []Option{
+var options879 = Options{List: []Option{
+	{"--archive", "--archive", 1, 119}, {"--exec", "--exec", 1, 120}, {"--formatter", "--source", 1, 120}, {"--harness", "--source", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--rc", "--rc", 1, 120}, {"--source", "--source", 1, 120}, {"--state", "--state", 1, 0},
+	{"-I", "-I", 1, 120}, {"-M", "-M", 1, 120}, {"-P", "-P", 1, 120}, {"-a", "--archive", 1, 119}, {"-b", "-b", 0, 0}, {"-e", "--exec", 1, 120}, {"-j", "--jobs", 1, 0}, {"-l", "-l", 0, 0},
+	{"-r", "-r", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options881 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4266,23 +4280,23 @@ var options878 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row879 = Row{Options: &options878, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row882 = Row{Options: &options881, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options880 = Options{List: []Option{
+var options883 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row881 = Row{Options: &options880, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row884 = Row{Options: &options883, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options882 = Options{List: []Option{
+var options885 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row883 = Row{Options: &options882, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row886 = Row{Options: &options885, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts884 = []Act{
+var acts887 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4299,24 +4313,24 @@ var acts884 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options885 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row886 = Row{Options: &options885, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options887 = Options{List: []Option{
+var options890 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 120},
 	{"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"-c", "-c", 1, 33}, {"-f", "--output-format", 1, 87}, {"-i", "-i", 1, 109}, {"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row888 = Row{Options: &options887, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row891 = Row{Options: &options890, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options889 = Options{List: []Option{
+var options892 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
 	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
 	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
@@ -4330,13 +4344,13 @@ var options889 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row890 = Row{Options: &options889, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row893 = Row{Options: &options892, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse891 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse894 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse892 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse895 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts893 = []Act{
+var acts896 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4363,7 +4377,7 @@ var acts893 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts894 = []Act{
+var acts897 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4380,13 +4394,13 @@ var acts894 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options895 = Options{List: []Option{
+var options898 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper896 = Wrapper{Options: &options895, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper899 = Wrapper{Options: &options898, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts897 = []Act{
+var acts900 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4401,18 +4415,18 @@ var acts897 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options898 = Options{List: []Option{
+var options901 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options899 = Options{List: []Option{
+var options902 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row900 = Row{Options: &options899, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row903 = Row{Options: &options902, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts901 = []Act{
+var acts904 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4442,15 +4456,15 @@ var acts901 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options902 = Options{List: []Option{
+var options905 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper903 = Wrapper{Options: &options902, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper906 = Wrapper{Options: &options905, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts904 = []Act{
+var acts907 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4468,7 +4482,7 @@ var acts904 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts905 = []Act{
+var acts908 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4479,7 +4493,7 @@ var acts905 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options906 = Options{List: []Option{
+var options909 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4487,37 +4501,37 @@ var options906 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row907 = Row{Options: &options906, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row910 = Row{Options: &options909, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options908 = Options{List: []Option{
+var options911 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row909 = Row{Options: &options908, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row912 = Row{Options: &options911, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options910 = Options{List: []Option{
+var options913 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row911 = Row{Options: &options910, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row914 = Row{Options: &options913, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse912 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse915 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options913 = Options{List: []Option{
+var options916 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row914 = Row{Options: &options913, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row917 = Row{Options: &options916, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options915 = Options{List: []Option{
+var options918 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4526,11 +4540,11 @@ var options915 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row916 = Row{Options: &options915, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row919 = Row{Options: &options918, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse917 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse920 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts918 = []Act{
+var acts921 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4542,33 +4556,33 @@ var acts918 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var row919 = Row{Options: &options108, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row922 = Row{Options: &options108, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options920 = Options{List: []Option{
+var options923 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language921 = Language{Options: &options920, Python: false}
+var language924 = Language{Options: &options923, Python: false}
 
-var options922 = Options{List: []Option{
+var options925 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row923 = Row{Options: &options922, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row926 = Row{Options: &options925, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse924 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse927 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options925 = Options{List: []Option{
+var options928 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row926 = Row{Options: &options925, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row929 = Row{Options: &options928, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options927 = Options{List: []Option{
+var options930 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4577,37 +4591,37 @@ var options927 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row928 = Row{Options: &options927, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row931 = Row{Options: &options930, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options929 = Options{List: []Option{
+var options932 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper930 = Wrapper{Options: &options929, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper933 = Wrapper{Options: &options932, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options931 = Options{List: []Option{
+var options934 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row932 = Row{Options: &options931, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row935 = Row{Options: &options934, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options933 = Options{List: []Option{
+var options936 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row934 = Row{Options: &options933, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row937 = Row{Options: &options936, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options935 = Options{List: []Option{
+var options938 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row936 = Row{Options: &options935, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row939 = Row{Options: &options938, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options937 = Options{List: []Option{
+var options940 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4619,187 +4633,187 @@ var options937 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row938 = Row{Options: &options937, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row941 = Row{Options: &options940, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options939 = Options{List: []Option{
+var options942 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row940 = Row{Options: &options939, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row943 = Row{Options: &options942, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options941 = Options{List: []Option{
+var options944 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row942 = Row{Options: &options941, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row945 = Row{Options: &options944, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options943 = Options{List: []Option{
+var options946 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row944 = Row{Options: &options943, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row947 = Row{Options: &options946, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options945 = Options{List: []Option{
+var options948 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row946 = Row{Options: &options945, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row949 = Row{Options: &options948, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse947 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse950 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options948 = Options{List: []Option{
+var options951 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row949 = Row{Options: &options948, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row952 = Row{Options: &options951, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts950 = []Act{
+var acts953 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options951 = Options{List: []Option{
+var options954 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper952 = Wrapper{Options: &options951, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper955 = Wrapper{Options: &options954, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options953 = Options{List: []Option{
+var options956 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row954 = Row{Options: &options953, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row957 = Row{Options: &options956, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options955 = Options{List: []Option{
+var options958 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row956 = Row{Options: &options955, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row959 = Row{Options: &options958, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options957 = Options{List: []Option{
+var options960 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper958 = Wrapper{Options: &options957, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper961 = Wrapper{Options: &options960, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options959 = Options{List: []Option{
+var options962 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper960 = Wrapper{Options: &options959, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper963 = Wrapper{Options: &options962, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options961 = Options{List: []Option{
+var options964 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row965 = Row{Options: &options964, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options963 = Options{List: []Option{
+var options966 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row964 = Row{Options: &options963, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row967 = Row{Options: &options966, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options965 = Options{List: []Option{
+var options968 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row966 = Row{Options: &options965, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row969 = Row{Options: &options968, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options967 = Options{List: []Option{
+var options970 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
 	{"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row968 = Row{Options: &options967, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row971 = Row{Options: &options970, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options969 = Options{List: []Option{
+var options972 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper970 = Wrapper{Options: &options969, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper973 = Wrapper{Options: &options972, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options971 = Options{List: []Option{
+var options974 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper972 = Wrapper{Options: &options971, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper975 = Wrapper{Options: &options974, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options973 = Options{List: []Option{
+var options976 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row974 = Row{Options: &options973, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row977 = Row{Options: &options976, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options975 = Options{List: []Option{
+var options978 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row976 = Row{Options: &options975, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row979 = Row{Options: &options978, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options977 = Options{List: []Option{
+var options980 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row978 = Row{Options: &options977, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row981 = Row{Options: &options980, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options979 = Options{List: []Option{
+var options982 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row980 = Row{Options: &options979, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row983 = Row{Options: &options982, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options981 = Options{List: []Option{
+var options984 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row982 = Row{Options: &options981, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row985 = Row{Options: &options984, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options983 = Options{List: []Option{
+var options986 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row984 = Row{Options: &options983, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row987 = Row{Options: &options986, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options985 = Options{List: []Option{
+var options988 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper986 = Wrapper{Options: &options985, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper989 = Wrapper{Options: &options988, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options987 = Options{List: []Option{
+var options990 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row988 = Row{Options: &options987, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row991 = Row{Options: &options990, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options989 = Options{List: []Option{
+var options992 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4809,28 +4823,28 @@ var options989 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row990 = Row{Options: &options989, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row993 = Row{Options: &options992, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options991 = Options{List: []Option{
+var options994 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row992 = Row{Options: &options991, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row995 = Row{Options: &options994, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options993 = Options{List: []Option{
+var options996 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper994 = Wrapper{Options: &options993, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper997 = Wrapper{Options: &options996, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options995 = Options{List: []Option{
+var options998 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row996 = Row{Options: &options995, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row999 = Row{Options: &options998, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options997 = Options{List: []Option{
+var options1000 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4840,9 +4854,9 @@ var options997 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper998 = Wrapper{Options: &options997, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1001 = Wrapper{Options: &options1000, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts999 = []Act{
+var acts1002 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4862,16 +4876,16 @@ var acts999 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options1000 = Options{List: []Option{
+var options1003 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1001 = Row{Options: &options1000, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1004 = Row{Options: &options1003, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1002 = Options{List: []Option{
+var options1005 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -4879,17 +4893,17 @@ var options1002 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1003 = Row{Options: &options1002, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1006 = Row{Options: &options1005, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1004 = Options{List: []Option{
+var options1007 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1005 = Row{Options: &options1004, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1008 = Row{Options: &options1007, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1006 = []Act{
+var acts1009 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4898,17 +4912,17 @@ var acts1006 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1007 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1008 = Row{Options: &options1007, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1011 = Row{Options: &options1010, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1009 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1012 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1010 = Options{List: []Option{
+var options1013 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4917,21 +4931,21 @@ var options1010 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1011 = Wrapper{Options: &options1010, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper1014 = Wrapper{Options: &options1013, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options1012 = Options{List: []Option{
+var options1015 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1013 = Row{Options: &options1012, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1016 = Row{Options: &options1015, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1014 = Options{List: []Option{
+var options1017 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1015 = Row{Options: &options1014, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1018 = Row{Options: &options1017, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1016 = Options{List: []Option{
+var options1019 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4940,17 +4954,17 @@ var options1016 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1017 = Row{Options: &options1016, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1020 = Row{Options: &options1019, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1018 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1021 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1019 = []Act{
+var acts1022 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1020 = Options{List: []Option{
+var options1023 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -4961,16 +4975,16 @@ var options1020 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1021 = Row{Options: &options1020, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1024 = Row{Options: &options1023, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1022 = Options{List: []Option{
+var options1025 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1023 = Wrapper{Options: &options1022, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1026 = Wrapper{Options: &options1025, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1024 = Options{List: []Option{
+var options1027 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -4979,21 +4993,21 @@ var options1024 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1025 = Row{Options: &options1024, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1028 = Row{Options: &options1027, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1026 = Options{List: []Option{
+var options1029 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1027 = Row{Options: &options1026, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1030 = Row{Options: &options1029, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1028 = Options{List: []Option{
+var options1031 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1029 = Row{Options: &options1028, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1032 = Row{Options: &options1031, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1030 = []Act{
+var acts1033 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -5007,102 +5021,102 @@ var acts1030 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1031 = Options{List: []Option{
+var options1034 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1032 = Row{Options: &options1031, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1035 = Row{Options: &options1034, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1033 = Options{List: []Option{
+var options1036 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1034 = Row{Options: &options1033, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1037 = Row{Options: &options1036, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1035 = Options{List: []Option{
+var options1038 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1036 = Row{Options: &options1035, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1037 = Options{List: []Option{
+var options1040 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1038 = Wrapper{Options: &options1037, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1041 = Wrapper{Options: &options1040, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1039 = Options{List: []Option{
+var options1042 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1040 = Wrapper{Options: &options1039, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1043 = Wrapper{Options: &options1042, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1041 = Options{List: []Option{
+var options1044 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1042 = Row{Options: &options1041, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1045 = Row{Options: &options1044, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1043 = Options{List: []Option{
+var options1046 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1044 = Row{Options: &options1043, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1047 = Row{Options: &options1046, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1045 = Options{List: []Option{
+var options1048 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1046 = Wrapper{Options: &options1045, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1049 = Wrapper{Options: &options1048, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1047 = Options{List: []Option{
+var options1050 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1048 = Row{Options: &options1047, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1051 = Row{Options: &options1050, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1049 = Options{List: []Option{
+var options1052 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1050 = Row{Options: &options1049, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1053 = Row{Options: &options1052, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1051 = Options{List: []Option{
+var options1054 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1052 = Row{Options: &options1051, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1055 = Row{Options: &options1054, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1053 = Options{List: []Option{
+var options1056 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1054 = Wrapper{Options: &options1053, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1057 = Wrapper{Options: &options1056, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1055 = Options{List: []Option{
+var options1058 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1059 = Row{Options: &options1058, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1057 = Options{List: []Option{
+var options1060 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5110,43 +5124,43 @@ var options1057 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1058 = Row{Options: &options1057, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1061 = Row{Options: &options1060, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1059 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1062 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1060 = Options{List: []Option{
+var options1063 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1061 = Row{Options: &options1060, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1064 = Row{Options: &options1063, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1062 = []Act{
+var acts1065 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1063 = Options{List: []Option{
+var options1066 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1064 = Wrapper{Options: &options1063, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1067 = Wrapper{Options: &options1066, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1065 = Options{List: []Option{
+var options1068 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1066 = Row{Options: &options1065, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1069 = Row{Options: &options1068, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1067 = Options{List: []Option{
+var options1070 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1068 = Row{Options: &options1067, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1071 = Row{Options: &options1070, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1069 = Options{List: []Option{
+var options1072 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5154,25 +5168,25 @@ var options1069 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1070 = Wrapper{Options: &options1069, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1073 = Wrapper{Options: &options1072, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1071 = Options{List: []Option{
+var options1074 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1072 = Row{Options: &options1071, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1075 = Row{Options: &options1074, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1073 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1076 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1074 = Options{List: []Option{
+var options1077 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1075 = Row{Options: &options1074, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1078 = Row{Options: &options1077, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1076 = []Act{
+var acts1079 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5194,33 +5208,33 @@ var acts1076 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1077 = Options{List: []Option{
+var options1080 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1078 = Row{Options: &options1077, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1081 = Row{Options: &options1080, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1079 = Options{List: []Option{
+var options1082 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1080 = Row{Options: &options1079, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1083 = Row{Options: &options1082, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1081 = Options{List: []Option{
+var options1084 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1082 = Row{Options: &options1081, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1085 = Row{Options: &options1084, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1083 = Options{List: []Option{
+var options1086 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5230,26 +5244,26 @@ var options1083 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1084 = Wrapper{Options: &options1083, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1087 = Wrapper{Options: &options1086, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1085 = Options{List: []Option{
+var options1088 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1086 = Wrapper{Options: &options1085, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1089 = Wrapper{Options: &options1088, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1087 = Options{List: []Option{
+var options1090 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1088 = Row{Options: &options1087, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1091 = Row{Options: &options1090, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1089 = Row{Options: &options1087, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1092 = Row{Options: &options1090, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1090 = Options{List: []Option{
+var options1093 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5260,9 +5274,9 @@ var options1090 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1091 = Row{Options: &options1090, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1094 = Row{Options: &options1093, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1092 = Options{List: []Option{
+var options1095 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5270,9 +5284,9 @@ var options1092 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1093 = Wrapper{Options: &options1092, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1096 = Wrapper{Options: &options1095, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1094 = Options{List: []Option{
+var options1097 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5282,15 +5296,15 @@ var options1094 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1095 = Wrapper{Options: &options1094, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1098 = Wrapper{Options: &options1097, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1096 = Options{List: []Option{
+var options1099 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1097 = Row{Options: &options1096, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1100 = Row{Options: &options1099, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1098 = Options{List: []Option{
+var options1101 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5302,26 +5316,26 @@ var options1098 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1099 = Row{Options: &options1098, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1102 = Row{Options: &options1101, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1100 = []Act{
+var acts1103 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1101 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1104 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1102 = Options{List: []Option{
+var options1105 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1103 = Row{Options: &options1102, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1106 = Row{Options: &options1105, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1104 = []Act{
+var acts1107 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5345,57 +5359,57 @@ var acts1104 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1105 = Options{List: []Option{
+var options1108 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1106 = Wrapper{Options: &options1105, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1109 = Wrapper{Options: &options1108, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1107 = Options{List: []Option{
+var options1110 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1108 = Row{Options: &options1107, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1111 = Row{Options: &options1110, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1109 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1112 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1110 = Options{List: []Option{
+var options1113 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1111 = Row{Options: &options1110, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1114 = Row{Options: &options1113, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1112 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1115 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1113 = Options{List: []Option{
+var options1116 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1114 = Row{Options: &options1113, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1117 = Row{Options: &options1116, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1115 = Options{List: []Option{
+var options1118 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1116 = Row{Options: &options1115, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1119 = Row{Options: &options1118, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1117 = Options{List: []Option{
+var options1120 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1118 = Row{Options: &options1117, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1121 = Row{Options: &options1120, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1119 = Options{List: []Option{
+var options1122 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5404,11 +5418,11 @@ var options1119 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1120 = Row{Options: &options1119, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1123 = Row{Options: &options1122, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1121 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1124 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1122 = Options{List: []Option{
+var options1125 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5416,15 +5430,15 @@ var options1122 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1123 = Row{Options: &options1122, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1126 = Row{Options: &options1125, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1124 = Options{List: []Option{
+var options1127 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1125 = Row{Options: &options1124, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1128 = Row{Options: &options1127, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5794,7 +5808,7 @@ var commands = [...]Command{
 	{Name: "busybox", Wrapper: &wrapper120},
 	{Name: "bw", Is: 0x100000, Destroys: acts20},
 	{Name: "bwrap", Is: 0x4},
-	{Name: "bzcat", Row: &row138, Risk: 1},
+	{Name: "bzcat", Row: &row138, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "bzdiff", Row: &row140},
 	{Name: "bzgrep", Row: &row142, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "bzip2", Row: &row136, Risk: 3},
@@ -6044,7 +6058,7 @@ var commands = [...]Command{
 	{Name: "coverage html", Risk: 2},
 	{Name: "coverage json", Risk: 2},
 	{Name: "coverage report", Risk: 2},
-	{Name: "coverage run", Risk: 2},
+	{Name: "coverage run", Risk: 5},
 	{Name: "coverage xml", Risk: 2},
 	{Name: "cp", Row: &row242, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
 	{Name: "cpack", Row: &row116, Is: 0x2000000008},
@@ -6571,7 +6585,7 @@ var commands = [...]Command{
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreman", Is: 0x2000000004},
 	{Name: "forever", Arity: 2, Destroys: acts394},
-	{Name: "forge", Is: 0x2000000010},
+	{Name: "forge", Is: 0x2000000018},
 	{Name: "forgecode", Is: 0x100000000},
 	{Name: "format", Is: 0x4000000000, Destroys: acts84},
 	{Name: "format.com", Is: 0x4000000000},
@@ -7044,10 +7058,10 @@ var commands = [...]Command{
 	{Name: "guix", Is: 0x100000, Destroys: acts31},
 	{Name: "gulp", Row: &row83, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row583, Is: 0x100000, Risk: 3},
+	{Name: "gunzip", Row: &row583, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
 	{Name: "gvim", Row: &row214},
 	{Name: "gzcat", Row: &row140},
-	{Name: "gzip", Row: &row583, Is: 0x100000, Risk: 3},
+	{Name: "gzip", Row: &row583, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
 	{Name: "hadolint", Row: &row215, Risk: 2, Worse: worse86},
 	{Name: "halt", Risk: 6, Destroys: acts584},
 	{Name: "hanami"},
@@ -7253,35 +7267,35 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language6},
-	{Name: "jar", Row: &row638, Inspector: "archiver", Is: 0x200, Archive: &archive639},
+	{Name: "jar", Row: &row639, Inspector: "archiver", Is: 0x200, Archive: &archive640},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row641},
-	{Name: "java", Row: &row643, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row645, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row643, Is: 0x200},
+	{Name: "jasmine", Row: &row642},
+	{Name: "java", Row: &row644, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row646, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row644, Is: 0x200},
 	{Name: "javap", Is: 0x210},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language647, Is: 0x100400},
+	{Name: "jbang", Language: &language648, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row649, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row651, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row650, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row652, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language6},
 	{Name: "jira", Destroys: acts14},
 	{Name: "jiti", Language: &language6},
 	{Name: "jj", Arity: 2, Destroys: acts143},
-	{Name: "jless", Row: &row653, Risk: 5},
+	{Name: "jless", Row: &row654, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
 	{Name: "joe", Row: &row214},
-	{Name: "join", Row: &row655, Risk: 1},
-	{Name: "journalctl", Row: &row657, Risk: 1, Worse: worse658, Destroys: acts659},
+	{Name: "join", Row: &row656, Risk: 1},
+	{Name: "journalctl", Row: &row658, Risk: 1, Worse: worse659, Destroys: acts660},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language6},
-	{Name: "jsdoc", Row: &row661, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row643, Language: &language6, Is: 0x200},
+	{Name: "jsdoc", Row: &row662, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row644, Language: &language6, Is: 0x200},
 	{Name: "jsr", Destroys: acts125},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
@@ -7290,19 +7304,19 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row663, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "just", Row: &row664, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
 	{Name: "jython", Language: &language106},
 	{Name: "k3d", Row: &row26, Destroys: acts38},
-	{Name: "k3s", Destroys: acts664},
+	{Name: "k3s", Destroys: acts665},
 	{Name: "k9s", Row: &row26},
 	{Name: "kadmin", Destroys: acts176},
-	{Name: "kafka-delete-records", Destroys: acts665},
-	{Name: "kafka-delete-records.sh", Destroys: acts665},
-	{Name: "kafka-topics", Destroys: acts665},
-	{Name: "kafka-topics.sh", Destroys: acts665},
+	{Name: "kafka-delete-records", Destroys: acts666},
+	{Name: "kafka-delete-records.sh", Destroys: acts666},
+	{Name: "kafka-topics", Destroys: acts666},
+	{Name: "kafka-topics.sh", Destroys: acts666},
 	{Name: "kak", Row: &row214},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row39, Destroys: acts665},
+	{Name: "kcat", Row: &row39, Destroys: acts666},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row99},
 	{Name: "kdb5_util", Destroys: acts176},
@@ -7325,7 +7339,7 @@ var commands = [...]Command{
 	{Name: "kiro", Is: 0x100000000},
 	{Name: "kiro-cli", Is: 0x100000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts666},
+	{Name: "knex", Arity: 2, Destroys: acts667},
 	{Name: "knife", Row: &row26, Destroys: acts28},
 	{Name: "knip", Is: 0x2000080010},
 	{Name: "ko", Destroys: acts53},
@@ -7334,26 +7348,26 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts52},
 	{Name: "kops", Destroys: acts38},
-	{Name: "kotlin", Row: &row643, Language: &language6, Is: 0x600},
+	{Name: "kotlin", Row: &row644, Language: &language6, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Row: &row668, Language: &language670, Inspector: "compiler", Is: 0x1200, Risk: 2},
+	{Name: "kotlinc", Row: &row669, Language: &language671, Inspector: "compiler", Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
 	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts38},
-	{Name: "kubectl", Row: &row672, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts664},
-	{Name: "kubectl annotate", Row: &row674, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row676, Risk: 4, Worse: worse677},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse677},
-	{Name: "kubectl apply", Row: &row674, Risk: 5},
-	{Name: "kubectl attach", Row: &row674, Risk: 5},
-	{Name: "kubectl auth", Row: &row676, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row674, Risk: 5},
+	{Name: "kubectl", Row: &row673, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts665},
+	{Name: "kubectl annotate", Row: &row675, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row677, Risk: 4, Worse: worse678},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse678},
+	{Name: "kubectl apply", Row: &row675, Risk: 5},
+	{Name: "kubectl attach", Row: &row675, Risk: 5},
+	{Name: "kubectl auth", Row: &row677, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row675, Risk: 5},
 	{Name: "kubectl certificate", Row: &row595},
-	{Name: "kubectl cluster-info", Row: &row676, Risk: 4, Worse: worse677},
-	{Name: "kubectl config", Row: &row676, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl cluster-info", Row: &row677, Risk: 4, Worse: worse678},
+	{Name: "kubectl config", Row: &row677, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row65},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -7362,48 +7376,48 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row65},
 	{Name: "kubectl config set-credentials", Row: &row65},
 	{Name: "kubectl config use-context", Row: &row65},
-	{Name: "kubectl config view", Risk: 1, Worse: worse678},
-	{Name: "kubectl cordon", Row: &row674, Risk: 5},
+	{Name: "kubectl config view", Risk: 1, Worse: worse679},
+	{Name: "kubectl cordon", Row: &row675, Risk: 5},
 	{Name: "kubectl cp", Row: &row595, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row674, Risk: 5},
-	{Name: "kubectl debug", Row: &row674, Risk: 5},
+	{Name: "kubectl create", Row: &row675, Risk: 5},
+	{Name: "kubectl debug", Row: &row675, Risk: 5},
 	{Name: "kubectl delete", Row: &row595, Risk: 6},
-	{Name: "kubectl describe", Row: &row676, Risk: 4, Worse: worse677},
-	{Name: "kubectl diff", Row: &row676, Risk: 4, Worse: worse677},
+	{Name: "kubectl describe", Row: &row677, Risk: 4, Worse: worse678},
+	{Name: "kubectl diff", Row: &row677, Risk: 4, Worse: worse678},
 	{Name: "kubectl drain", Row: &row595, Risk: 6},
-	{Name: "kubectl edit", Row: &row674, Risk: 5},
-	{Name: "kubectl events", Row: &row676, Risk: 4, Worse: worse677},
+	{Name: "kubectl edit", Row: &row675, Risk: 5},
+	{Name: "kubectl events", Row: &row677, Risk: 4, Worse: worse678},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper680, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row676, Risk: 4, Worse: worse677},
-	{Name: "kubectl expose", Row: &row674, Risk: 5},
-	{Name: "kubectl get", Row: &row676, Risk: 4, Worse: worse677},
+	{Name: "kubectl exec", Wrapper: &wrapper681, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row677, Risk: 4, Worse: worse678},
+	{Name: "kubectl expose", Row: &row675, Risk: 5},
+	{Name: "kubectl get", Row: &row677, Risk: 4, Worse: worse678},
 	{Name: "kubectl krew", Is: 0x100000},
 	{Name: "kubectl kustomize", Row: &row595},
-	{Name: "kubectl label", Row: &row674, Risk: 5},
+	{Name: "kubectl label", Row: &row675, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row676, Risk: 4, Worse: worse677},
-	{Name: "kubectl patch", Row: &row674, Risk: 5},
+	{Name: "kubectl logs", Row: &row677, Risk: 4, Worse: worse678},
+	{Name: "kubectl patch", Row: &row675, Risk: 5},
 	{Name: "kubectl plugin", Row: &row595},
 	{Name: "kubectl port-forward", Row: &row595, Is: 0x100000, Risk: 5},
 	{Name: "kubectl proxy", Row: &row595, Is: 0x100000, Risk: 5},
 	{Name: "kubectl replace", Row: &row595, Risk: 6},
-	{Name: "kubectl rollout", Row: &row676, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl rollout", Row: &row677, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper680},
-	{Name: "kubectl run", Row: &row674, Risk: 5},
-	{Name: "kubectl scale", Row: &row674, Risk: 5},
-	{Name: "kubectl set", Row: &row674, Risk: 5},
-	{Name: "kubectl taint", Row: &row674, Risk: 5},
-	{Name: "kubectl top", Row: &row676, Arity: 3, Risk: 4, Worse: worse677},
-	{Name: "kubectl uncordon", Row: &row674, Risk: 5},
-	{Name: "kubectl version", Row: &row676, Risk: 4, Worse: worse677},
-	{Name: "kubectl wait", Row: &row676, Risk: 4, Worse: worse677},
+	{Name: "kubectl rsh", Wrapper: &wrapper681},
+	{Name: "kubectl run", Row: &row675, Risk: 5},
+	{Name: "kubectl scale", Row: &row675, Risk: 5},
+	{Name: "kubectl set", Row: &row675, Risk: 5},
+	{Name: "kubectl taint", Row: &row675, Risk: 5},
+	{Name: "kubectl top", Row: &row677, Arity: 3, Risk: 4, Worse: worse678},
+	{Name: "kubectl uncordon", Row: &row675, Risk: 5},
+	{Name: "kubectl version", Row: &row677, Risk: 4, Worse: worse678},
+	{Name: "kubectl wait", Row: &row677, Risk: 4, Worse: worse678},
 	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts104},
-	{Name: "last", Row: &row682, Risk: 1},
+	{Name: "last", Row: &row683, Risk: 1},
 	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts394},
 	{Name: "lb4", Destroys: acts296},
 	{Name: "lckdo", Is: 0x4},
@@ -7411,12 +7425,12 @@ var commands = [...]Command{
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper684, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper685, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
 	{Name: "ldapdelete", Destroys: acts176},
 	{Name: "ldapmodify", Destroys: acts176},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row686},
+	{Name: "ldd", Row: &row687},
 	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts579},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
@@ -7426,7 +7440,7 @@ var commands = [...]Command{
 	{Name: "lein test", Risk: 2},
 	{Name: "lerna", Row: &row83, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts53},
 	{Name: "lerna exec", Wrapper: &wrapper591, Risk: 5},
-	{Name: "less", Row: &row688, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "less", Row: &row689, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
@@ -7445,8 +7459,8 @@ var commands = [...]Command{
 	{Name: "lint-staged", Row: &row83, Is: 0x2000080000},
 	{Name: "linux32", Wrapper: &wrapper620},
 	{Name: "linux64", Wrapper: &wrapper620},
-	{Name: "liquibase", Destroys: acts689},
-	{Name: "litecli", Row: &row691, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "liquibase", Destroys: acts690},
+	{Name: "litecli", Row: &row692, Inspector: "sql", Is: 0xc000000, Risk: 5},
 	{Name: "litefs", Row: &row99},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row44, Is: 0x200},
@@ -7459,18 +7473,18 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row693, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row694, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row39},
-	{Name: "locate", Row: &row695, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row696, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper10},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts696},
+	{Name: "logrotate", Destroys: acts697},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language6},
-	{Name: "look", Row: &row698, Risk: 1},
+	{Name: "look", Row: &row699, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts84},
 	{Name: "lpass", Is: 0x100000},
@@ -7479,15 +7493,15 @@ var commands = [...]Command{
 	{Name: "lscpu", Risk: 1},
 	{Name: "lsd", Row: &row295, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row700, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row702, Risk: 1},
-	{Name: "lsusb", Row: &row704, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper706, Is: 0x20000},
+	{Name: "lsof", Row: &row701, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row703, Risk: 1},
+	{Name: "lsusb", Row: &row705, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper707, Is: 0x20000},
 	{Name: "lua", Language: &language372, Arity: 2, Is: 0x200000000, Risk: 5},
-	{Name: "luacheck", Is: 0x2000000010},
+	{Name: "luacheck", Is: 0x2000000018},
 	{Name: "luajit", Language: &language372, Arity: 2},
 	{Name: "luarocks", Row: &row134, Is: 0x100000, Destroys: acts150},
-	{Name: "lv", Row: &row708},
+	{Name: "lv", Row: &row709},
 	{Name: "lvextend", Destroys: acts84},
 	{Name: "lvreduce", Destroys: acts84},
 	{Name: "lvremove", Is: 0x4000000000, Destroys: acts84},
@@ -7496,12 +7510,12 @@ var commands = [...]Command{
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row710},
+	{Name: "lz4", Row: &row711},
 	{Name: "lz4cat", Row: &row140},
 	{Name: "lzcat", Row: &row140},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "lzless", Row: &row140},
-	{Name: "lzma", Row: &row712},
+	{Name: "lzma", Row: &row713},
 	{Name: "m4", Language: &language6, Is: 0x106000},
 	{Name: "mac2unix", Row: &row334},
 	{Name: "machinectl", Is: 0x1},
@@ -7512,9 +7526,9 @@ var commands = [...]Command{
 	{Name: "mail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "mailsend", Destroys: acts19},
 	{Name: "mailx", Row: &row39, Is: 0x28000000000, Destroys: acts19},
-	{Name: "make", Row: &row714, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row715, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
-	{Name: "man", Row: &row716, Is: 0x40004000, Risk: 1},
+	{Name: "man", Row: &row717, Is: 0x40004000, Risk: 1},
 	{Name: "manage.py", Is: 0x100000, Destroys: acts300},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
@@ -7522,10 +7536,10 @@ var commands = [...]Command{
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper10},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts717},
+	{Name: "mariadb-admin", Destroys: acts718},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row719, Is: 0x80000, Risk: 2, Worse: worse720},
-	{Name: "markdownlint-cli2", Row: &row719, Is: 0x80000, Risk: 2, Worse: worse720},
+	{Name: "markdownlint", Row: &row720, Is: 0x80000, Risk: 2, Worse: worse721},
+	{Name: "markdownlint-cli2", Row: &row720, Is: 0x80000, Risk: 2, Worse: worse721},
 	{Name: "masscan", Row: &row99},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language6},
@@ -7533,25 +7547,25 @@ var commands = [...]Command{
 	{Name: "mattermost", Destroys: acts14},
 	{Name: "maturin", Is: 0x2000000000, Destroys: acts380},
 	{Name: "maxima", Language: &language6},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts721, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts722, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options78},
 	{Name: "mc mirror", Transfer: &options78},
 	{Name: "mc mv", Transfer: &options78},
 	{Name: "mcedit", Row: &row214},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts721, Recursive: []string{"*"}},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts722, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options78},
 	{Name: "mcli mirror", Transfer: &options78},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row723, Risk: 1},
-	{Name: "md5sum", Row: &row725, Risk: 1},
+	{Name: "md5", Row: &row724, Risk: 1},
+	{Name: "md5sum", Row: &row726, Risk: 1},
 	{Name: "mdadm", Is: 0x4000000000, Destroys: acts84},
-	{Name: "mdbook", Row: &row727, Is: 0x8, Risk: 2},
+	{Name: "mdbook", Row: &row728, Is: 0x8, Risk: 2},
 	{Name: "mdcat", Row: &row140},
 	{Name: "medusa", Destroys: acts296},
 	{Name: "melos", Arity: 2},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row729, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse730},
+	{Name: "meson", Row: &row730, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse731},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
@@ -7561,26 +7575,26 @@ var commands = [...]Command{
 	{Name: "metagpt", Is: 0x100000000},
 	{Name: "metal", Destroys: acts193},
 	{Name: "micro", Row: &row214},
-	{Name: "microk8s.kubectl", Destroys: acts664},
+	{Name: "microk8s.kubectl", Destroys: acts665},
 	{Name: "micropython", Language: &language106},
 	{Name: "migrate", Arity: 2, Destroys: acts50},
-	{Name: "mikro-orm", Destroys: acts731},
+	{Name: "mikro-orm", Destroys: acts732},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts28},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row26, Destroys: acts38},
-	{Name: "minikube ssh", Wrapper: &wrapper733},
+	{Name: "minikube ssh", Wrapper: &wrapper734},
 	{Name: "minitest", Row: &row109, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts31},
-	{Name: "mise exec", Wrapper: &wrapper735, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper736, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper735, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper736, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper735},
+	{Name: "mise x", Wrapper: &wrapper736},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row737, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts738},
+	{Name: "mix", Row: &row738, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts739},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7594,19 +7608,19 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row740, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row742, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row741, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row743, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts84},
-	{Name: "mkfifo", Row: &row740, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row741, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts84},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts84},
-	{Name: "mknod", Row: &row740, Is: 0x20},
+	{Name: "mknod", Row: &row741, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts84},
-	{Name: "mktemp", Row: &row744, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row695},
+	{Name: "mktemp", Row: &row745, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row696},
 	{Name: "mlr", Row: &row397, Risk: 5},
 	{Name: "mmctl", Destroys: acts14},
 	{Name: "mocha", Row: &row58, Is: 0x2000080008, Risk: 2},
@@ -7614,16 +7628,16 @@ var commands = [...]Command{
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Destroys: acts745},
-	{Name: "mongodump", Row: &row747},
-	{Name: "mongorestore", Destroys: acts748},
-	{Name: "mongosh", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Destroys: acts745},
+	{Name: "mongo", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Destroys: acts746},
+	{Name: "mongodump", Row: &row748},
+	{Name: "mongorestore", Destroys: acts749},
+	{Name: "mongosh", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Destroys: acts746},
 	{Name: "monit", Destroys: acts394},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row688, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper750, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row689, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper751, Is: 0x400000, Risk: 4},
 	{Name: "mosquitto_pub", Row: &row39},
-	{Name: "most", Row: &row688, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row689, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -7635,34 +7649,34 @@ var commands = [...]Command{
 	{Name: "multipass", Is: 0x2, Destroys: acts7},
 	{Name: "multipass exec", Wrapper: &wrapper624},
 	{Name: "mutt", Row: &row39, Is: 0x8000000000, Destroys: acts19},
-	{Name: "mv", Row: &row751, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts752, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row754, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts579},
-	{Name: "mycli", Row: &row691, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row755, Is: 0x80208, Risk: 2, Worse: worse86},
-	{Name: "mysql", Row: &row757, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts748},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts717},
-	{Name: "mysqldump", Row: &row747, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts748},
+	{Name: "mv", Row: &row752, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts753, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row755, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts579},
+	{Name: "mycli", Row: &row692, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row756, Is: 0x80208, Risk: 2, Worse: worse86},
+	{Name: "mysql", Row: &row758, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts749},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts718},
+	{Name: "mysqldump", Row: &row748, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts749},
 	{Name: "mysqlsh", Row: &row99, Is: 0x4100000},
 	{Name: "nano", Row: &row214},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row759, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts665},
-	{Name: "nc", Row: &row761, Is: 0x8028000400000, Risk: 4},
+	{Name: "nasm", Row: &row760, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts666},
+	{Name: "nc", Row: &row762, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row761, Is: 0x8028000400000, Risk: 4},
+	{Name: "ncat", Row: &row762, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts19},
-	{Name: "neon", Destroys: acts762},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts762},
+	{Name: "neon", Destroys: acts763},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts763},
 	{Name: "net", Destroys: acts176},
-	{Name: "netcat", Row: &row761, Is: 0x8028000400000, Risk: 4},
-	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts763, Recursive: []string{"*"}},
+	{Name: "netcat", Row: &row762, Is: 0x8028000400000, Risk: 4},
+	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts764, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options79},
-	{Name: "netlify dev:exec", Wrapper: &wrapper765},
+	{Name: "netlify dev:exec", Wrapper: &wrapper766},
 	{Name: "netplan", Destroys: acts352},
 	{Name: "netsh", Destroys: acts352},
 	{Name: "netstat", Risk: 1},
@@ -7680,158 +7694,158 @@ var commands = [...]Command{
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
 	{Name: "nft", Destroys: acts352},
-	{Name: "ng", Row: &row767, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "ng", Row: &row768, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row39, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper769, Is: 0x1000000000000000},
+	{Name: "nice", Wrapper: &wrapper770, Is: 0x1000000000000000},
 	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row134},
-	{Name: "ninja", Row: &row116, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse730},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts770},
+	{Name: "ninja", Row: &row116, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse731},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts771},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts770},
+	{Name: "nix-collect-garbage", Destroys: acts771},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts770},
-	{Name: "nl", Row: &row772, Risk: 1},
-	{Name: "nm", Row: &row774, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts771},
+	{Name: "nl", Row: &row773, Risk: 1},
+	{Name: "nm", Row: &row775, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row99, Risk: 4},
 	{Name: "nmcli", Destroys: acts352},
 	{Name: "nocorrect", Wrapper: &wrapper169},
-	{Name: "node", Language: &language776, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "node", Language: &language777, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row83, Wrapper: &wrapper778},
+	{Name: "nodemon", Row: &row83, Wrapper: &wrapper779},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
 	{Name: "noglob", Wrapper: &wrapper169},
-	{Name: "nohup", Wrapper: &wrapper780, Is: 0x1002000000000000},
+	{Name: "nohup", Wrapper: &wrapper781, Is: 0x1002000000000000},
 	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts103},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts14},
 	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts781},
-	{Name: "nox", Row: &row783, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse784},
-	{Name: "np", Destroys: acts785},
-	{Name: "npm", Row: &row787, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts125},
+	{Name: "now", Destroys: acts782},
+	{Name: "nox", Row: &row784, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse785},
+	{Name: "np", Destroys: acts786},
+	{Name: "npm", Row: &row788, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts125},
 	{Name: "npm access", Row: &row126, Risk: 6},
-	{Name: "npm add", Row: &row789, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "npm add", Row: &row790, Is: 0x300000, Risk: 4, Worse: worse127},
 	{Name: "npm adduser", Row: &row126},
-	{Name: "npm audit", Row: &row789, Is: 0x100000, Risk: 4, Worse: worse790},
-	{Name: "npm bin", Row: &row792, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row794, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row795},
-	{Name: "npm c edit", Row: &row795},
+	{Name: "npm audit", Row: &row790, Is: 0x100000, Risk: 4, Worse: worse791},
+	{Name: "npm bin", Row: &row793, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row795, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row796},
+	{Name: "npm c edit", Row: &row796},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row795},
+	{Name: "npm c set", Row: &row796},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row789, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row789},
+	{Name: "npm ci", Row: &row790, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row790},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row794, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row795},
-	{Name: "npm config edit", Row: &row795},
-	{Name: "npm config fix", Row: &row795},
+	{Name: "npm config", Row: &row795, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row796},
+	{Name: "npm config edit", Row: &row796},
+	{Name: "npm config fix", Row: &row796},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row795},
+	{Name: "npm config set", Row: &row796},
 	{Name: "npm create", Row: &row126, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse127},
-	{Name: "npm dedupe", Row: &row789, Risk: 4, Worse: worse127},
+	{Name: "npm dedupe", Row: &row790, Risk: 4, Worse: worse127},
 	{Name: "npm deprecate", Row: &row126, Risk: 6},
 	{Name: "npm dist-tag", Row: &row126, Risk: 6},
-	{Name: "npm doctor", Row: &row792, Risk: 4},
+	{Name: "npm doctor", Row: &row793, Risk: 4},
 	{Name: "npm edit", Row: &row126},
 	{Name: "npm exec", Wrapper: &wrapper132, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row792, Risk: 1},
+	{Name: "npm explain", Row: &row793, Risk: 1},
 	{Name: "npm explore", Row: &row126},
-	{Name: "npm fund", Row: &row792, Risk: 1, Worse: worse796},
-	{Name: "npm get", Row: &row792, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row792, Risk: 1},
+	{Name: "npm fund", Row: &row793, Risk: 1, Worse: worse797},
+	{Name: "npm get", Row: &row793, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row793, Risk: 1},
 	{Name: "npm hook", Row: &row126},
-	{Name: "npm i", Row: &row789, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "npm i", Row: &row790, Is: 0x300000, Risk: 4, Worse: worse127},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row792, Risk: 4},
+	{Name: "npm info", Row: &row793, Risk: 4},
 	{Name: "npm init", Row: &row126, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row789, Is: 0x300000, Risk: 4, Worse: worse127},
-	{Name: "npm install-test", Row: &row789, Is: 0x200000},
-	{Name: "npm it", Row: &row789, Is: 0x200000},
-	{Name: "npm la", Row: &row792, Risk: 1},
-	{Name: "npm link", Row: &row789, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row792, Risk: 1},
-	{Name: "npm ll", Row: &row792, Risk: 1},
+	{Name: "npm install", Row: &row790, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "npm install-test", Row: &row790, Is: 0x200000},
+	{Name: "npm it", Row: &row790, Is: 0x200000},
+	{Name: "npm la", Row: &row793, Risk: 1},
+	{Name: "npm link", Row: &row790, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row793, Risk: 1},
+	{Name: "npm ll", Row: &row793, Risk: 1},
 	{Name: "npm login", Row: &row126, Is: 0x100000},
 	{Name: "npm logout", Row: &row126},
-	{Name: "npm ls", Row: &row792, Risk: 1},
+	{Name: "npm ls", Row: &row793, Risk: 1},
 	{Name: "npm org", Row: &row126},
-	{Name: "npm outdated", Row: &row792, Risk: 4},
+	{Name: "npm outdated", Row: &row793, Risk: 4},
 	{Name: "npm owner", Row: &row126, Risk: 6},
-	{Name: "npm pack", Row: &row792, Risk: 3},
-	{Name: "npm ping", Row: &row792, Risk: 4},
-	{Name: "npm pkg", Row: &row794, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row797},
-	{Name: "npm pkg fix", Row: &row797},
+	{Name: "npm pack", Row: &row793, Risk: 3},
+	{Name: "npm ping", Row: &row793, Risk: 4},
+	{Name: "npm pkg", Row: &row795, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row798},
+	{Name: "npm pkg fix", Row: &row798},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row797},
-	{Name: "npm prefix", Row: &row792, Risk: 1},
+	{Name: "npm pkg set", Row: &row798},
+	{Name: "npm prefix", Row: &row793, Risk: 1},
 	{Name: "npm profile", Row: &row126},
-	{Name: "npm prune", Row: &row789, Risk: 3},
+	{Name: "npm prune", Row: &row790, Risk: 3},
 	{Name: "npm publish", Row: &row126, Risk: 6},
-	{Name: "npm query", Row: &row792, Risk: 1},
-	{Name: "npm r", Row: &row792, Risk: 3},
-	{Name: "npm rebuild", Row: &row789, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row792, Risk: 3},
-	{Name: "npm restart", Row: &row792},
-	{Name: "npm rm", Row: &row789, Risk: 3},
-	{Name: "npm root", Row: &row792, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row792},
-	{Name: "npm run", Row: &row792, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
+	{Name: "npm query", Row: &row793, Risk: 1},
+	{Name: "npm r", Row: &row793, Risk: 3},
+	{Name: "npm rebuild", Row: &row790, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row793, Risk: 3},
+	{Name: "npm restart", Row: &row793},
+	{Name: "npm rm", Row: &row790, Risk: 3},
+	{Name: "npm root", Row: &row793, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row793},
+	{Name: "npm run", Row: &row793, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row792, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
-	{Name: "npm search", Row: &row792, Risk: 4},
+	{Name: "npm run-script", Row: &row793, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
+	{Name: "npm search", Row: &row793, Risk: 4},
 	{Name: "npm set", Row: &row126, Is: 0x100000},
 	{Name: "npm set-script", Row: &row126},
-	{Name: "npm show", Row: &row792, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row792, Risk: 3},
+	{Name: "npm show", Row: &row793, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row793, Risk: 3},
 	{Name: "npm star", Row: &row126},
-	{Name: "npm start", Row: &row792},
-	{Name: "npm stop", Row: &row792},
-	{Name: "npm t", Row: &row792, Risk: 2},
+	{Name: "npm start", Row: &row793},
+	{Name: "npm stop", Row: &row793},
+	{Name: "npm t", Row: &row793, Risk: 2},
 	{Name: "npm team", Row: &row126},
-	{Name: "npm test", Row: &row792, Risk: 2},
+	{Name: "npm test", Row: &row793, Risk: 2},
 	{Name: "npm token", Row: &row126, Is: 0x100000},
-	{Name: "npm tst", Row: &row792, Risk: 2},
-	{Name: "npm un", Row: &row792, Risk: 3},
-	{Name: "npm uninstall", Row: &row789, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row792, Risk: 3},
+	{Name: "npm tst", Row: &row793, Risk: 2},
+	{Name: "npm un", Row: &row793, Risk: 3},
+	{Name: "npm uninstall", Row: &row790, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row793, Risk: 3},
 	{Name: "npm unpublish", Row: &row126, Risk: 6},
-	{Name: "npm up", Row: &row789, Is: 0x200000, Risk: 4, Worse: worse127},
-	{Name: "npm update", Row: &row789, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "npm up", Row: &row790, Is: 0x200000, Risk: 4, Worse: worse127},
+	{Name: "npm update", Row: &row790, Is: 0x300000, Risk: 4, Worse: worse127},
 	{Name: "npm upgrade", Risk: 4, Worse: worse127},
-	{Name: "npm urn", Row: &row792},
-	{Name: "npm v", Row: &row792, Risk: 4},
+	{Name: "npm urn", Row: &row793},
+	{Name: "npm v", Row: &row793, Risk: 4},
 	{Name: "npm version", Row: &row126, Risk: 3},
-	{Name: "npm view", Row: &row792, Risk: 4},
-	{Name: "npm whoami", Row: &row792, Risk: 4},
-	{Name: "npm why", Row: &row792, Risk: 1},
+	{Name: "npm view", Row: &row793, Risk: 4},
+	{Name: "npm whoami", Row: &row793, Risk: 4},
+	{Name: "npm why", Row: &row793, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper132, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -7839,14 +7853,14 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper132, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row140},
-	{Name: "nsenter", Wrapper: &wrapper799, Is: 0x1, Risk: 7},
+	{Name: "nsenter", Wrapper: &wrapper800, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts763},
+	{Name: "ntl", Destroys: acts764},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts150},
-	{Name: "numactl", Wrapper: &wrapper801},
-	{Name: "numfmt", Row: &row803, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper802},
+	{Name: "numfmt", Row: &row804, Risk: 1},
 	{Name: "nuxt", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row44, Is: 0x200},
@@ -7855,22 +7869,22 @@ var commands = [...]Command{
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts84},
 	{Name: "nvram", Destroys: acts104},
 	{Name: "nwipe", Destroys: acts84},
-	{Name: "nx", Row: &row805, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse806},
-	{Name: "nx build", Risk: 2, Worse: worse807},
-	{Name: "nx e2e", Risk: 2, Worse: worse807},
+	{Name: "nx", Row: &row806, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse807},
+	{Name: "nx build", Risk: 2, Worse: worse808},
+	{Name: "nx e2e", Risk: 2, Worse: worse808},
 	{Name: "nx exec", Wrapper: &wrapper591, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse807},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse806},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse806},
-	{Name: "nx test", Risk: 2, Worse: worse807},
-	{Name: "nx typecheck", Risk: 2, Worse: worse807},
+	{Name: "nx lint", Risk: 2, Worse: worse808},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse807},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse807},
+	{Name: "nx test", Risk: 2, Worse: worse808},
+	{Name: "nx typecheck", Risk: 2, Worse: worse808},
 	{Name: "nyc", Row: &row147, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
 	{Name: "oao all", Wrapper: &wrapper591},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row809, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row810, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options79},
 	{Name: "ocaml", Language: &language6},
@@ -7884,7 +7898,7 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options79},
 	{Name: "octave", Language: &language6},
 	{Name: "octosql", Row: &row99},
-	{Name: "od", Row: &row811, Risk: 1},
+	{Name: "od", Row: &row812, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
@@ -7900,11 +7914,11 @@ var commands = [...]Command{
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
 	{Name: "opensearch", Destroys: acts259},
-	{Name: "openssl", Row: &row813, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "openssl", Row: &row814, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse814},
+	{Name: "openssl req", Risk: 1, Worse: worse815},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
@@ -7932,27 +7946,27 @@ var commands = [...]Command{
 	{Name: "p4", Destroys: acts143},
 	{Name: "packer", Row: &row26, Arity: 2, Is: 0x10, Destroys: acts103},
 	{Name: "packet", Destroys: acts193},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts815},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts816},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts815},
+	{Name: "pamac", Is: 0x100000, Destroys: acts816},
 	{Name: "pandoc", Row: &row140},
 	{Name: "pants", Row: &row116, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row817, Is: 0x2000000008, Risk: 2},
+	{Name: "paratest", Row: &row818, Is: 0x2000000008, Risk: 2},
 	{Name: "parcel", Row: &row83, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts84},
 	{Name: "partprobe", Destroys: acts84},
-	{Name: "paru", Is: 0x100000, Destroys: acts815},
+	{Name: "paru", Is: 0x100000, Destroys: acts816},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
 	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts176},
-	{Name: "paste", Row: &row819, Risk: 1},
-	{Name: "patch", Row: &row821, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "paste", Row: &row820, Risk: 1},
+	{Name: "patch", Row: &row822, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive822},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive823},
 	{Name: "payload", Destroys: acts296},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
@@ -7972,27 +7986,27 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row99},
-	{Name: "perf record", Wrapper: &wrapper824},
-	{Name: "perf stat", Wrapper: &wrapper824},
-	{Name: "perf trace", Wrapper: &wrapper824},
-	{Name: "perl", Language: &language826, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper825},
+	{Name: "perf stat", Wrapper: &wrapper825},
+	{Name: "perf trace", Wrapper: &wrapper825},
+	{Name: "perl", Language: &language827, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row41, Is: 0x2000000000, Risk: 2},
 	{Name: "pfctl", Destroys: acts352},
 	{Name: "pg_dropcluster", Destroys: acts349},
-	{Name: "pg_dump", Row: &row747, Risk: 4},
-	{Name: "pg_dumpall", Row: &row747, Risk: 4},
+	{Name: "pg_dump", Row: &row748, Risk: 4},
+	{Name: "pg_dumpall", Row: &row748, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts748},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts748},
-	{Name: "pg_upgrade", Destroys: acts748},
+	{Name: "pg_resetwal", Destroys: acts749},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts749},
+	{Name: "pg_upgrade", Destroys: acts749},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row691, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts748},
-	{Name: "pgrep", Row: &row704, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row692, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts749},
+	{Name: "pgrep", Row: &row705, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts50},
 	{Name: "phinx", Destroys: acts153},
-	{Name: "php", Language: &language828, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row830, Risk: 1, Worse: worse831},
+	{Name: "php", Language: &language829, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row831, Risk: 1, Worse: worse832},
 	{Name: "php artisan", Arity: 3, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -8001,18 +8015,18 @@ var commands = [...]Command{
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
 	{Name: "php-cgi", Language: &language608},
-	{Name: "php-cs-fixer", Row: &row833, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row833, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row817, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cs-fixer", Row: &row834, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row834, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row818, Is: 0x2000000008, Risk: 2},
 	{Name: "phpdbg", Language: &language608},
-	{Name: "phpstan", Row: &row817, Is: 0x2000000008, Risk: 2},
+	{Name: "phpstan", Row: &row818, Is: 0x2000000008, Risk: 2},
 	{Name: "phpunit", Row: &row41, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
 	{Name: "pico", Row: &row214},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language6},
-	{Name: "pidof", Row: &row835, Is: 0x80, Risk: 1},
+	{Name: "pidof", Row: &row836, Risk: 1},
 	{Name: "pidproxy", Is: 0x4},
 	{Name: "pigz", Row: &row583},
 	{Name: "pike", Language: &language6},
@@ -8020,23 +8034,23 @@ var commands = [...]Command{
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row833, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row837, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
+	{Name: "pint", Row: &row834, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row838, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row839, Risk: 1},
+	{Name: "pip check", Row: &row840, Risk: 1},
 	{Name: "pip config", Row: &row126, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row126, Risk: 5},
-	{Name: "pip download", Row: &row841, Is: 0x300000, Risk: 4, Worse: worse842},
-	{Name: "pip freeze", Row: &row839, Risk: 1},
-	{Name: "pip help", Row: &row839, Risk: 1},
-	{Name: "pip index", Row: &row839, Risk: 4},
-	{Name: "pip install", Row: &row841, Is: 0x2000300000, Risk: 4, Worse: worse842},
-	{Name: "pip list", Row: &row839, Risk: 1},
+	{Name: "pip download", Row: &row842, Is: 0x300000, Risk: 4, Worse: worse843},
+	{Name: "pip freeze", Row: &row840, Risk: 1},
+	{Name: "pip help", Row: &row840, Risk: 1},
+	{Name: "pip index", Row: &row840, Risk: 4},
+	{Name: "pip install", Row: &row842, Is: 0x2000300000, Risk: 4, Worse: worse843},
+	{Name: "pip list", Row: &row840, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row839, Risk: 1},
-	{Name: "pip uninstall", Row: &row841, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row841, Is: 0x2000200000, Risk: 4, Worse: worse842},
-	{Name: "pipenv", Row: &row844, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pip show", Row: &row840, Risk: 1},
+	{Name: "pip uninstall", Row: &row842, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row842, Is: 0x2000200000, Risk: 4, Worse: worse843},
+	{Name: "pipenv", Row: &row845, Arity: 2, Is: 0x2080000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse127},
 	{Name: "pipenv graph", Risk: 4, Worse: worse127},
 	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse127},
@@ -8061,72 +8075,72 @@ var commands = [...]Command{
 	{Name: "pipx upgrade", Is: 0x100000},
 	{Name: "pixi", Row: &row228, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper846, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper847, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper848, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper849, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts31},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
 	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts378},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row850, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row851, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row695},
-	{Name: "plutil", Row: &row852, Destroys: acts104},
+	{Name: "plocate", Row: &row696},
+	{Name: "plutil", Row: &row853, Destroys: acts104},
 	{Name: "pm-suspend", Destroys: acts584},
 	{Name: "pm2", Row: &row83, Arity: 2, Is: 0x100000000000, Destroys: acts394},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts104},
-	{Name: "pnpm", Row: &row854, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts125},
+	{Name: "pnpm", Row: &row855, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts125},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper856},
+	{Name: "pnpm -r exec", Wrapper: &wrapper857},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row794, Risk: 1},
-	{Name: "pnpm c list", Row: &row794, Risk: 1},
-	{Name: "pnpm c ls", Row: &row794, Risk: 1},
-	{Name: "pnpm c set", Row: &row795},
+	{Name: "pnpm c get", Row: &row795, Risk: 1},
+	{Name: "pnpm c list", Row: &row795, Risk: 1},
+	{Name: "pnpm c ls", Row: &row795, Risk: 1},
+	{Name: "pnpm c set", Row: &row796},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm config", Row: &row126, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row795},
-	{Name: "pnpm config get", Row: &row794, Risk: 1},
-	{Name: "pnpm config list", Row: &row794, Risk: 1},
-	{Name: "pnpm config ls", Row: &row794, Risk: 1},
-	{Name: "pnpm config set", Row: &row795},
+	{Name: "pnpm config delete", Row: &row796},
+	{Name: "pnpm config get", Row: &row795, Risk: 1},
+	{Name: "pnpm config list", Row: &row795, Risk: 1},
+	{Name: "pnpm config ls", Row: &row795, Risk: 1},
+	{Name: "pnpm config set", Row: &row796},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row126, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper132, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row126},
-	{Name: "pnpm exec", Wrapper: &wrapper856, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row858, Risk: 4, Worse: worse127},
+	{Name: "pnpm exec", Wrapper: &wrapper857, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row859, Risk: 4, Worse: worse127},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row792, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row858, Is: 0x300000, Risk: 4, Worse: worse127},
-	{Name: "pnpm install", Row: &row858, Is: 0x300000, Risk: 4, Worse: worse127},
-	{Name: "pnpm la", Row: &row858, Risk: 1},
+	{Name: "pnpm get", Row: &row793, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row859, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "pnpm install", Row: &row859, Is: 0x300000, Risk: 4, Worse: worse127},
+	{Name: "pnpm la", Row: &row859, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row858, Risk: 1},
-	{Name: "pnpm ll", Row: &row858, Risk: 1},
+	{Name: "pnpm list", Row: &row859, Risk: 1},
+	{Name: "pnpm ll", Row: &row859, Risk: 1},
 	{Name: "pnpm login", Row: &row126},
-	{Name: "pnpm ls", Row: &row858, Risk: 1},
-	{Name: "pnpm outdated", Row: &row858, Risk: 1},
+	{Name: "pnpm ls", Row: &row859, Risk: 1},
+	{Name: "pnpm outdated", Row: &row859, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row797},
+	{Name: "pnpm pkg set", Row: &row798},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row126, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row858, Risk: 1},
-	{Name: "pnpm run", Row: &row858, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
+	{Name: "pnpm root", Row: &row859, Risk: 1},
+	{Name: "pnpm run", Row: &row859, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
 	{Name: "pnpm setup", Row: &row126},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row126, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row858, Risk: 2},
-	{Name: "pnpm test", Row: &row858, Risk: 2},
+	{Name: "pnpm t", Row: &row859, Risk: 2},
+	{Name: "pnpm test", Row: &row859, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -8135,17 +8149,17 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row858, Risk: 1},
+	{Name: "pnpm why", Row: &row859, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper132, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row134, Is: 0x40000000, Destroys: acts150},
 	{Name: "poetry", Row: &row228, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts380},
-	{Name: "poetry about", Row: &row860, Risk: 1},
+	{Name: "poetry about", Row: &row861, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row860, Risk: 1},
+	{Name: "poetry check", Row: &row861, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row860, Risk: 1},
-	{Name: "poetry env list", Row: &row860, Risk: 1},
+	{Name: "poetry env info", Row: &row861, Risk: 1},
+	{Name: "poetry env list", Row: &row861, Risk: 1},
 	{Name: "poetry env remove", Row: &row229},
 	{Name: "poetry env use", Row: &row229},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
@@ -8165,18 +8179,18 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row860, Risk: 1},
+	{Name: "poetry show", Row: &row861, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row860, Risk: 1, Worse: worse861},
+	{Name: "poetry version", Row: &row861, Risk: 1, Worse: worse862},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
-	{Name: "postcss", Row: &row863, Is: 0x80000},
+	{Name: "postcss", Row: &row864, Is: 0x80000},
 	{Name: "posting", Destroys: acts113},
 	{Name: "poweroff", Risk: 6, Destroys: acts584},
 	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row865},
-	{Name: "pre-commit", Row: &row867, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row866},
+	{Name: "pre-commit", Row: &row868, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
@@ -8184,45 +8198,45 @@ var commands = [...]Command{
 	{Name: "prek", Is: 0x2000000000},
 	{Name: "presto", Row: &row99, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row869, Is: 0x2000080018, Risk: 2, Worse: worse102},
+	{Name: "prettier", Row: &row870, Is: 0x2000080018, Risk: 2, Worse: worse102},
 	{Name: "prime-run", Wrapper: &wrapper10},
 	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse870, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse871, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Row: &row872, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts873},
+	{Name: "prisma", Row: &row873, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts874},
 	{Name: "prisma db", Is: 0x800},
 	{Name: "prisma validate", Risk: 2},
-	{Name: "prisma1", Destroys: acts873},
+	{Name: "prisma1", Destroys: acts874},
 	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper875},
+	{Name: "prlimit", Wrapper: &wrapper876},
 	{Name: "profiles", Destroys: acts104},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row877, Is: 0x200, Risk: 2},
-	{Name: "prove", Is: 0x2000000010},
+	{Name: "protoc", Row: &row878, Is: 0x200, Risk: 2},
+	{Name: "prove", Row: &row880, Is: 0x2000000018, Risk: 5},
 	{Name: "proxychains", Wrapper: &wrapper10},
 	{Name: "proxychains4", Wrapper: &wrapper10},
 	{Name: "pry", Language: &language637, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row817, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row818, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language6},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts762},
-	{Name: "psql", Row: &row879, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts763},
+	{Name: "psql", Row: &row882, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row704, Risk: 1},
+	{Name: "pstree", Row: &row705, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language106, Is: 0x100000},
-	{Name: "ptx", Row: &row881},
+	{Name: "ptx", Row: &row884},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper10},
-	{Name: "pulsar-admin", Destroys: acts665},
-	{Name: "pulumi", Row: &row883, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts884},
-	{Name: "pulumi preview", Row: &row886, Risk: 4},
+	{Name: "pulsar-admin", Destroys: acts666},
+	{Name: "pulumi", Row: &row886, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts887},
+	{Name: "pulumi preview", Row: &row889, Risk: 4},
 	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
@@ -8241,12 +8255,12 @@ var commands = [...]Command{
 	{Name: "pyenv install", Is: 0x100000},
 	{Name: "pyflakes", Row: &row56},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row888, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pylint", Row: &row891, Is: 0x80008, Risk: 2, Worse: worse86},
 	{Name: "pypy", Language: &language106, Handler: "module"},
 	{Name: "pypy3", Language: &language106, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row888, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pyright", Row: &row891, Is: 0x80008, Risk: 2, Worse: worse86},
 	{Name: "pyspark", Row: &row99},
-	{Name: "pytest", Row: &row890, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row893, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language106, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
@@ -8261,13 +8275,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse891},
-	{Name: "python -m pip download", Risk: 4, Worse: worse892},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse891},
-	{Name: "python -m pip install", Risk: 4, Worse: worse892},
-	{Name: "python -m pip list", Risk: 1, Worse: worse891},
-	{Name: "python -m pip show", Risk: 1, Worse: worse891},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse892},
+	{Name: "python -m pip check", Risk: 1, Worse: worse894},
+	{Name: "python -m pip download", Risk: 4, Worse: worse895},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse894},
+	{Name: "python -m pip install", Risk: 4, Worse: worse895},
+	{Name: "python -m pip list", Risk: 1, Worse: worse894},
+	{Name: "python -m pip show", Risk: 1, Worse: worse894},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse895},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8323,12 +8337,12 @@ var commands = [...]Command{
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
 	{Name: "r2", Row: &row99},
-	{Name: "rabbitmqadmin", Destroys: acts665},
-	{Name: "rabbitmqctl", Destroys: acts665},
+	{Name: "rabbitmqadmin", Destroys: acts666},
+	{Name: "rabbitmqctl", Destroys: acts666},
 	{Name: "racket", Language: &language6, Risk: 5},
 	{Name: "raco", Row: &row134, Is: 0x100000},
 	{Name: "radare2", Row: &row99},
-	{Name: "rails", Arity: 2, Is: 0x2000080000, Parent: true, Destroys: acts893},
+	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts896},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8343,9 +8357,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts894},
-	{Name: "railway run", Wrapper: &wrapper896},
-	{Name: "rake", Row: &row116, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts893},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts897},
+	{Name: "railway run", Wrapper: &wrapper899},
+	{Name: "rake", Row: &row116, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts896},
 	{Name: "raku", Language: &language6},
 	{Name: "rambler", Destroys: acts50},
 	{Name: "rancher", Destroys: acts38},
@@ -8358,26 +8372,26 @@ var commands = [...]Command{
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
 	{Name: "rc-service", Is: 0x100000000000, Destroys: acts394},
-	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts897, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options898},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts900, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options901},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options898},
-	{Name: "rclone copyto", Transfer: &options898},
+	{Name: "rclone copy", Transfer: &options901},
+	{Name: "rclone copyto", Transfer: &options901},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options898, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options898, Risk: 6},
+	{Name: "rclone move", Transfer: &options901, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options901, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options898, Risk: 6},
+	{Name: "rclone sync", Transfer: &options901, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row651, Is: 0x80000},
+	{Name: "react-scripts", Row: &row652, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row900, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row903, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x800000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
@@ -8387,7 +8401,7 @@ var commands = [...]Command{
 	{Name: "rebar3 shell", Is: 0x800},
 	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts584},
 	{Name: "red", Row: &row214},
-	{Name: "redis-cli", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Parent: true, Destroys: acts901},
+	{Name: "redis-cli", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Parent: true, Destroys: acts904},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8430,17 +8444,17 @@ var commands = [...]Command{
 	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row109},
 	{Name: "refinery", Destroys: acts50},
-	{Name: "reflex", Wrapper: &wrapper903},
-	{Name: "reg", Destroys: acts904},
+	{Name: "reflex", Wrapper: &wrapper906},
+	{Name: "reg", Destroys: acts907},
 	{Name: "regctl", Destroys: acts247},
 	{Name: "regedit", Destroys: acts104},
 	{Name: "regina", Language: &language6},
 	{Name: "regsvr32", Row: &row54},
-	{Name: "release-it", Destroys: acts785},
+	{Name: "release-it", Destroys: acts786},
 	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts905},
+	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts908},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts143},
 	{Name: "repo forall", Wrapper: &wrapper591},
@@ -8450,11 +8464,11 @@ var commands = [...]Command{
 	{Name: "restish", Is: 0x20000000, Destroys: acts113},
 	{Name: "retry", Is: 0x4},
 	{Name: "return", Is: 0x800000000000, Risk: 1},
-	{Name: "rev", Row: &row138, Risk: 1},
+	{Name: "rev", Row: &row138, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "revive", Row: &row361},
 	{Name: "rexec", Row: &row39},
 	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row907, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row910, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
 	{Name: "rimraf", Row: &row281, Is: 0x80000, Destroys: acts279, Wipes: "removed"},
@@ -8464,51 +8478,51 @@ var commands = [...]Command{
 	{Name: "rlwrap", Wrapper: &wrapper10},
 	{Name: "rm", Row: &row281, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts279, Wipes: "asked"},
 	{Name: "rmdir", Row: &row281, Is: 0x100020, Risk: 3, Destroys: acts279, Wipes: "removed"},
-	{Name: "rollup", Row: &row909, Is: 0x2000080018, Risk: 2},
+	{Name: "rollup", Row: &row912, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
 	{Name: "route", Risk: 1, Worse: worse127, Destroys: acts352},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts665},
-	{Name: "rpm", Row: &row911, Risk: 5, Parent: true, Destroys: acts347},
-	{Name: "rpm --query", Risk: 1, Worse: worse912},
-	{Name: "rpm --version", Risk: 1, Worse: worse912},
-	{Name: "rpm -V", Risk: 1, Worse: worse912},
-	{Name: "rpm -Va", Risk: 1, Worse: worse912},
-	{Name: "rpm -q", Risk: 1, Worse: worse912},
-	{Name: "rpm -qR", Risk: 1, Worse: worse912},
-	{Name: "rpm -qa", Risk: 1, Worse: worse912},
-	{Name: "rpm -qai", Risk: 1, Worse: worse912},
-	{Name: "rpm -qal", Risk: 1, Worse: worse912},
-	{Name: "rpm -qc", Risk: 1, Worse: worse912},
-	{Name: "rpm -qd", Risk: 1, Worse: worse912},
-	{Name: "rpm -qf", Risk: 1, Worse: worse912},
-	{Name: "rpm -qi", Risk: 1, Worse: worse912},
-	{Name: "rpm -ql", Risk: 1, Worse: worse912},
+	{Name: "rpk", Destroys: acts666},
+	{Name: "rpm", Row: &row914, Risk: 5, Parent: true, Destroys: acts347},
+	{Name: "rpm --query", Risk: 1, Worse: worse915},
+	{Name: "rpm --version", Risk: 1, Worse: worse915},
+	{Name: "rpm -V", Risk: 1, Worse: worse915},
+	{Name: "rpm -Va", Risk: 1, Worse: worse915},
+	{Name: "rpm -q", Risk: 1, Worse: worse915},
+	{Name: "rpm -qR", Risk: 1, Worse: worse915},
+	{Name: "rpm -qa", Risk: 1, Worse: worse915},
+	{Name: "rpm -qai", Risk: 1, Worse: worse915},
+	{Name: "rpm -qal", Risk: 1, Worse: worse915},
+	{Name: "rpm -qc", Risk: 1, Worse: worse915},
+	{Name: "rpm -qd", Risk: 1, Worse: worse915},
+	{Name: "rpm -qf", Risk: 1, Worse: worse915},
+	{Name: "rpm -qi", Risk: 1, Worse: worse915},
+	{Name: "rpm -ql", Risk: 1, Worse: worse915},
 	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row911},
+	{Name: "rpmquery", Row: &row914},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row99, Wrapper: &wrapper824},
+	{Name: "rr", Row: &row99, Wrapper: &wrapper825},
 	{Name: "rsh", Row: &row39},
 	{Name: "rsnapshot", Destroys: acts52},
-	{Name: "rspec", Row: &row914, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row916, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse917, Destroys: acts918, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row917, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row919, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse920, Destroys: acts921, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper735},
+	{Name: "rtx exec", Wrapper: &wrapper736},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row919, Is: 0x80008, Risk: 2, Worse: worse102},
-	{Name: "ruby", Language: &language921, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row923, Risk: 1, Worse: worse924},
-	{Name: "ruff", Row: &row926, Is: 0x80200, Risk: 2, Worse: worse102, Parent: true},
-	{Name: "ruff analyze", Row: &row928},
-	{Name: "ruff check", Row: &row928},
+	{Name: "rubocop", Row: &row922, Is: 0x80008, Risk: 2, Worse: worse102},
+	{Name: "ruby", Language: &language924, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row926, Risk: 1, Worse: worse927},
+	{Name: "ruff", Row: &row929, Is: 0x80200, Risk: 2, Worse: worse102, Parent: true},
+	{Name: "ruff analyze", Row: &row931},
+	{Name: "ruff check", Row: &row931},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row928, Risk: 3},
+	{Name: "ruff format", Row: &row931, Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
-	{Name: "run0", Wrapper: &wrapper930, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper933, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row54},
 	{Name: "runghc", Language: &language6, Is: 0x100200},
@@ -8519,16 +8533,16 @@ var commands = [...]Command{
 	{Name: "rush-pnpm"},
 	{Name: "rush-pnpm exec", Wrapper: &wrapper591},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row932, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row935, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row934, Is: 0x8, Risk: 3},
+	{Name: "rustfmt", Row: &row937, Is: 0x8, Risk: 3},
 	{Name: "rustup", Row: &row385, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row936, Risk: 1},
+	{Name: "rustup show", Row: &row939, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row936, Risk: 1},
+	{Name: "rustup which", Row: &row939, Risk: 1},
 	{Name: "rview", Row: &row214},
 	{Name: "rvim", Row: &row214},
 	{Name: "rxvt", Is: 0x4},
@@ -8538,11 +8552,11 @@ var commands = [...]Command{
 	{Name: "rye run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts19},
-	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts721, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts722, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options78},
 	{Name: "s3cmd put", Transfer: &options78},
 	{Name: "s3cmd sync", Transfer: &options78},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts721, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts722, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options78},
 	{Name: "s5cmd mv", Transfer: &options78},
 	{Name: "s5cmd sync", Transfer: &options78},
@@ -8560,83 +8574,83 @@ var commands = [...]Command{
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row938, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts579},
+	{Name: "sbt", Row: &row941, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts579},
 	{Name: "sbt console", Is: 0x800},
 	{Name: "sc", Destroys: acts394},
-	{Name: "scala", Row: &row643, Language: &language6, Is: 0x1200},
+	{Name: "scala", Row: &row644, Language: &language6, Is: 0x1200},
 	{Name: "scala-cli", Language: &language6, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
-	{Name: "scalafmt", Is: 0x2000000010},
+	{Name: "scalafmt", Is: 0x2000000018},
 	{Name: "scalene", Language: &language1},
 	{Name: "scaleway", Destroys: acts193},
 	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row940, Risk: 1},
+	{Name: "scc", Row: &row943, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row116, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row942, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row945, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts84},
 	{Name: "scutil", Destroys: acts104},
 	{Name: "scw", Row: &row26, Destroys: acts193},
-	{Name: "sdiff", Row: &row944, Risk: 1},
+	{Name: "sdiff", Row: &row947, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts50},
 	{Name: "sea-orm-cli", Destroys: acts50},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "sed", Row: &row946, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse947},
+	{Name: "sed", Row: &row949, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse950},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts785},
-	{Name: "semgrep", Row: &row949, Risk: 2, Worse: worse86},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts786},
+	{Name: "semgrep", Row: &row952, Risk: 2, Worse: worse86},
 	{Name: "sendemail", Destroys: acts19},
 	{Name: "sendmail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts950},
-	{Name: "sequelize-cli", Destroys: acts950},
+	{Name: "sequelize", Arity: 2, Destroys: acts953},
+	{Name: "sequelize-cli", Destroys: acts953},
 	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
 	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts394},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse870, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper952},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse871, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper955},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row954, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row956},
+	{Name: "setfacl", Row: &row957, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row959},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
 	{Name: "setpriv", Wrapper: &wrapper572, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper958},
+	{Name: "setsid", Wrapper: &wrapper961},
 	{Name: "setuidgid", Wrapper: &wrapper359},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts84},
-	{Name: "sftp", Row: &row942, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper960, Is: 0x1},
+	{Name: "sftp", Row: &row945, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper963, Is: 0x1},
 	{Name: "sg_format", Destroys: acts84},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts84},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row725, Risk: 1},
-	{Name: "sha224sum", Row: &row725, Risk: 1},
-	{Name: "sha256sum", Row: &row725, Risk: 1},
-	{Name: "sha384sum", Row: &row725, Risk: 1},
-	{Name: "sha512sum", Row: &row725, Risk: 1},
-	{Name: "shasum", Row: &row962, Risk: 1},
+	{Name: "sha1sum", Row: &row726, Risk: 1},
+	{Name: "sha224sum", Row: &row726, Risk: 1},
+	{Name: "sha256sum", Row: &row726, Risk: 1},
+	{Name: "sha384sum", Row: &row726, Risk: 1},
+	{Name: "sha512sum", Row: &row726, Risk: 1},
+	{Name: "shasum", Row: &row965, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
 	{Name: "shellcheck", Row: &row215, Risk: 2, Worse: worse86},
-	{Name: "shfmt", Row: &row964, Risk: 2, Worse: worse86},
+	{Name: "shfmt", Row: &row967, Risk: 2, Worse: worse86},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row966, Is: 0x4000100020, Risk: 6, Destroys: acts279, Wipes: "files"},
-	{Name: "shuf", Row: &row968, Risk: 1},
+	{Name: "shred", Row: &row969, Is: 0x4000100020, Risk: 6, Destroys: acts279, Wipes: "files"},
+	{Name: "shuf", Row: &row971, Risk: 1},
 	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts584},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts14},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row774, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row775, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
 	{Name: "sk", Row: &row399},
 	{Name: "skaffold", Row: &row26, Is: 0x2000000000, Destroys: acts38},
@@ -8663,9 +8677,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper970},
-	{Name: "sops exec-file", Wrapper: &wrapper972},
-	{Name: "sort", Row: &row974, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper973},
+	{Name: "sops exec-file", Wrapper: &wrapper975},
+	{Name: "sort", Row: &row977, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -8673,10 +8687,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row99},
 	{Name: "spark-sql", Row: &row99, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts104},
-	{Name: "sphinx-build", Row: &row976, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row979, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
 	{Name: "split", Row: &row252, Risk: 3},
-	{Name: "sponge", Row: &row978, Is: 0x20},
+	{Name: "sponge", Row: &row981, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -8688,7 +8702,7 @@ var commands = [...]Command{
 	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row99, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row980, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row983, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row99, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row99},
@@ -8697,17 +8711,17 @@ var commands = [...]Command{
 	{Name: "sqlx", Destroys: acts50},
 	{Name: "srm", Row: &row281, Is: 0x100000, Risk: 6, Destroys: acts279, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row982, Risk: 1},
+	{Name: "ss", Row: &row985, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row984, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row984, Wrapper: &wrapper986, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row987, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row987, Wrapper: &wrapper989, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row988, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "ssh-keygen", Row: &row991, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts19},
 	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row990, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts150},
+	{Name: "stack", Row: &row993, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts150},
 	{Name: "stack bench", Risk: 2, Worse: worse127},
 	{Name: "stack build", Risk: 2, Worse: worse127},
 	{Name: "stack eval", Is: 0x800},
@@ -8719,23 +8733,23 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2, Worse: worse127},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse102},
-	{Name: "standard-version", Destroys: acts785},
+	{Name: "standard-version", Destroys: acts786},
 	{Name: "standardrb", Row: &row109},
 	{Name: "start", Row: &row54},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row992, Is: 0x800080000000000, Risk: 1},
+	{Name: "stat", Row: &row995, Is: 0x800080000000000, Risk: 1},
 	{Name: "staticcheck", Row: &row361, Is: 0x8, Risk: 2, Worse: worse86},
-	{Name: "stdbuf", Wrapper: &wrapper994, Is: 0x1000000000000000},
+	{Name: "stdbuf", Wrapper: &wrapper997, Is: 0x1000000000000000},
 	{Name: "steampipe", Row: &row99},
 	{Name: "step", Is: 0x100000, Destroys: acts20},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row863, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper706, Is: 0x20000},
+	{Name: "storybook", Row: &row864, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper707, Is: 0x20000},
 	{Name: "strapi", Destroys: acts296},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row996, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row999, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row83, Is: 0x2000080008, Risk: 2, Worse: worse102},
@@ -8743,11 +8757,11 @@ var commands = [...]Command{
 	{Name: "su-exec", Wrapper: &wrapper572, Is: 0x1},
 	{Name: "subl", Row: &row214},
 	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper998, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper1001, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row140, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts999},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1002},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts394},
 	{Name: "supervisord", Is: 0x4},
@@ -8755,7 +8769,7 @@ var commands = [...]Command{
 	{Name: "surge .", Transfer: &options79},
 	{Name: "surreal", Row: &row99},
 	{Name: "sv", Destroys: acts394},
-	{Name: "svelte-check", Row: &row1001, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "svelte-check", Row: &row1004, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts143},
 	{Name: "sw_vers", Risk: 1},
@@ -8764,7 +8778,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1003, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1006, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8773,19 +8787,19 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row1005, Is: 0x200},
-	{Name: "swiftc", Row: &row1005, Is: 0x200, Risk: 2},
-	{Name: "swiftlint", Is: 0x2000000010},
+	{Name: "swift-frontend", Row: &row1008, Is: 0x200},
+	{Name: "swiftc", Row: &row1008, Is: 0x200, Risk: 2},
+	{Name: "swiftlint", Is: 0x2000000018},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
 	{Name: "sysadminctl", Destroys: acts176},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1006},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1009},
 	{Name: "sysdig", Row: &row99},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1008, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts394},
+	{Name: "systemctl", Row: &row1011, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts394},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -8800,32 +8814,32 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1009},
+	{Name: "systemctl show", Risk: 1, Worse: worse1012},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1011},
+	{Name: "systemd-run", Wrapper: &wrapper1014},
 	{Name: "systemsetup", Destroys: acts104},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1013, Risk: 1},
-	{Name: "tail", Row: &row1015, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row1016, Risk: 1},
+	{Name: "tail", Row: &row1018, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x100000, Destroys: acts193},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
-	{Name: "tap", Row: &row641, Is: 0x80000},
-	{Name: "tar", Row: &row1017, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1018, Destroys: acts1019, Recursive: []string{"*"}},
+	{Name: "tap", Row: &row642, Is: 0x80000},
+	{Name: "tar", Row: &row1020, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1021, Destroys: acts1022, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row1021, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1024, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
 	{Name: "taskkill", Is: 0x100000000000, Destroys: acts378},
-	{Name: "taskset", Wrapper: &wrapper1023, Is: 0x20000},
+	{Name: "taskset", Wrapper: &wrapper1026, Is: 0x20000},
 	{Name: "tc", Destroys: acts352},
-	{Name: "tcc", Row: &row1025, Is: 0x1200},
+	{Name: "tcc", Row: &row1028, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts104},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row99},
@@ -8833,42 +8847,42 @@ var commands = [...]Command{
 	{Name: "tdl", Destroys: acts14},
 	{Name: "tea", Arity: 2, Destroys: acts408},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row1027, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1030, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
 	{Name: "telinit", Risk: 6, Destroys: acts584},
 	{Name: "teller"},
 	{Name: "teller run", Wrapper: &wrapper340},
-	{Name: "telnet", Row: &row761, Is: 0x8028000400000, Risk: 4},
+	{Name: "telnet", Row: &row762, Is: 0x8028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row1029, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1030},
+	{Name: "terraform", Row: &row1032, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1033},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row1032, Risk: 3},
+	{Name: "terraform fmt", Row: &row1035, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row1032, Risk: 4},
-	{Name: "terraform graph", Row: &row1032, Risk: 1},
+	{Name: "terraform get", Row: &row1035, Risk: 4},
+	{Name: "terraform graph", Row: &row1035, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row1032, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1035, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row1032, Risk: 1},
-	{Name: "terraform plan", Row: &row1032, Risk: 4},
-	{Name: "terraform providers", Row: &row1032, Arity: 3, Risk: 1, Worse: worse127, Parent: true},
+	{Name: "terraform output", Row: &row1035, Risk: 1},
+	{Name: "terraform plan", Row: &row1035, Risk: 4},
+	{Name: "terraform providers", Row: &row1035, Arity: 3, Risk: 1, Worse: worse127, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row1032, Risk: 1},
+	{Name: "terraform show", Row: &row1035, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1034, Risk: 4},
-	{Name: "terraform state pull", Row: &row1034, Risk: 4},
-	{Name: "terraform state show", Row: &row1034, Risk: 4},
+	{Name: "terraform state list", Row: &row1037, Risk: 4},
+	{Name: "terraform state pull", Row: &row1037, Risk: 4},
+	{Name: "terraform state show", Row: &row1037, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row1032, Risk: 1},
-	{Name: "terraform version", Row: &row1032, Risk: 1},
+	{Name: "terraform validate", Row: &row1035, Risk: 1},
+	{Name: "terraform version", Row: &row1035, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row1029, Arity: 2, Destroys: acts1030},
+	{Name: "terragrunt", Row: &row1032, Arity: 2, Destroys: acts1033},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
@@ -8876,13 +8890,13 @@ var commands = [...]Command{
 	{Name: "testdisk", Destroys: acts84},
 	{Name: "texlua", Language: &language372},
 	{Name: "textql", Row: &row99},
-	{Name: "tflint", Row: &row1036, Is: 0x2000000010, Risk: 2, Worse: worse161},
+	{Name: "tflint", Row: &row1039, Is: 0x2000000010, Risk: 2, Worse: worse161},
 	{Name: "tftp", Row: &row39, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper1038, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1041, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper1040, Is: 0x1002000000000000},
+	{Name: "timeout", Wrapper: &wrapper1043, Is: 0x1002000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
@@ -8891,16 +8905,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1042, Risk: 1},
-	{Name: "tomlq", Row: &row1044, Risk: 5},
+	{Name: "tokei", Row: &row1045, Risk: 1},
+	{Name: "tomlq", Row: &row1047, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1046},
+	{Name: "toolbox run", Wrapper: &wrapper1049},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row1048, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row783, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse784},
+	{Name: "touch", Row: &row1051, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row784, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse785},
 	{Name: "toybox", Wrapper: &wrapper120},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -8913,19 +8927,19 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts279},
 	{Name: "trash-put", Row: &row281, Destroys: acts279, Wipes: "removed"},
 	{Name: "trdsql", Row: &row99},
-	{Name: "tree", Row: &row1050, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1053, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
 	{Name: "trino", Row: &row99, Is: 0x4000000},
 	{Name: "troff", Row: &row140},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1052, Is: 0x100020, Risk: 6, Destroys: acts279, Wipes: "files"},
+	{Name: "truncate", Row: &row1055, Is: 0x100020, Risk: 6, Destroys: acts279, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1054},
-	{Name: "tsc", Row: &row1056, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1057},
+	{Name: "tsc", Row: &row1059, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
@@ -8942,17 +8956,17 @@ var commands = [...]Command{
 	{Name: "ttyd", Wrapper: &wrapper10},
 	{Name: "tune2fs", Destroys: acts84},
 	{Name: "tup", Row: &row116, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1058, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1059},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts762},
+	{Name: "turbo", Row: &row1061, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1062},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts763},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts14},
 	{Name: "twine", Row: &row126, Destroys: acts380},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1061, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1062},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1062},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1062},
+	{Name: "typedoc", Row: &row1064, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1065},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1065},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1065},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row215, Risk: 2, Worse: worse86},
 	{Name: "uftrace", Is: 0x4},
@@ -8966,25 +8980,25 @@ var commands = [...]Command{
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper1064},
+	{Name: "unbuffer", Wrapper: &wrapper1067},
 	{Name: "uncompress", Row: &row226},
 	{Name: "unexpand", Row: &row366, Risk: 1},
-	{Name: "uniq", Row: &row1066, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1068, Is: 0x2000000018, Risk: 2},
+	{Name: "uniq", Row: &row1069, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1071, Is: 0x2000000018, Risk: 2},
 	{Name: "unix2dos", Row: &row334, Risk: 3},
 	{Name: "unix2mac", Row: &row334},
 	{Name: "unlink", Row: &row281, Is: 0x100020, Risk: 6, Destroys: acts279, Wipes: "files"},
-	{Name: "unlz4", Row: &row710},
-	{Name: "unlzma", Row: &row712},
+	{Name: "unlz4", Row: &row711},
+	{Name: "unlzma", Row: &row713},
 	{Name: "unpigz", Row: &row583},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1070},
+	{Name: "unshare", Wrapper: &wrapper1073},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row712, Risk: 3},
-	{Name: "unzip", Row: &row1072, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1073},
-	{Name: "unzstd", Row: &row1075, Risk: 3},
+	{Name: "unxz", Row: &row713, Risk: 3},
+	{Name: "unzip", Row: &row1075, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1076},
+	{Name: "unzstd", Row: &row1078, Risk: 3},
 	{Name: "up", Destroys: acts37},
 	{Name: "upcloud", Destroys: acts193},
 	{Name: "upctl", Destroys: acts193},
@@ -8995,24 +9009,24 @@ var commands = [...]Command{
 	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts176},
 	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts176},
 	{Name: "users", Row: &row140, Risk: 1},
-	{Name: "usql", Row: &row691, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "usql", Row: &row692, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts7},
 	{Name: "uudecode", Row: &row140},
 	{Name: "uuencode", Row: &row140},
-	{Name: "uv", Row: &row228, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1076},
+	{Name: "uv", Row: &row228, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1079},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1078, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1080, Risk: 4},
+	{Name: "uv build", Row: &row1081, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1083, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1082, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1082, Risk: 1},
-	{Name: "uv pip list", Row: &row1082, Risk: 1},
-	{Name: "uv pip show", Row: &row1082, Risk: 1},
-	{Name: "uv pip tree", Row: &row1082, Risk: 1},
+	{Name: "uv pip check", Row: &row1085, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1085, Risk: 1},
+	{Name: "uv pip list", Row: &row1085, Risk: 1},
+	{Name: "uv pip show", Row: &row1085, Risk: 1},
+	{Name: "uv pip tree", Row: &row1085, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1084, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1087, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2},
 	{Name: "uv run flake8", Risk: 2},
@@ -9038,7 +9052,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row215, Risk: 2, Worse: worse86},
-	{Name: "valgrind", Wrapper: &wrapper1086},
+	{Name: "valgrind", Wrapper: &wrapper1089},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts87},
 	{Name: "vbc", Is: 0x200},
@@ -9046,12 +9060,12 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row134, Is: 0x100000, Destroys: acts150},
 	{Name: "vdir", Row: &row295, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row1088, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts781, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1091, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts782, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
-	{Name: "vercel inspect", Row: &row1089, Risk: 4},
-	{Name: "vercel list", Row: &row1089, Risk: 4},
-	{Name: "vercel logs", Row: &row1089, Risk: 4},
-	{Name: "vercel ls", Row: &row1089, Risk: 4},
+	{Name: "vercel inspect", Row: &row1092, Risk: 4},
+	{Name: "vercel list", Row: &row1092, Risk: 4},
+	{Name: "vercel logs", Row: &row1092, Risk: 4},
+	{Name: "vercel ls", Row: &row1092, Risk: 4},
 	{Name: "vgreduce", Destroys: acts84},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts84},
 	{Name: "vi", Row: &row214},
@@ -9063,9 +9077,9 @@ var commands = [...]Command{
 	{Name: "vipw", Destroys: acts176},
 	{Name: "virsh", Destroys: acts7},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row909, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row912, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row1091, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1094, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
@@ -9073,7 +9087,7 @@ var commands = [...]Command{
 	{Name: "volta run", Wrapper: &wrapper46},
 	{Name: "vsce", Destroys: acts150},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1056, Is: 0x2000080218, Risk: 2},
+	{Name: "vue-tsc", Row: &row1059, Is: 0x2000080218, Risk: 2},
 	{Name: "vultr", Destroys: acts193},
 	{Name: "vultr-cli", Destroys: acts193},
 	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse86},
@@ -9087,14 +9101,14 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1093, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1095},
+	{Name: "watch", Wrapper: &wrapper1096, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1098},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row26, Destroys: acts103},
-	{Name: "wc", Row: &row1097, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1100, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts150},
-	{Name: "webpack", Row: &row909, Is: 0x2000080018, Risk: 2},
+	{Name: "webpack", Row: &row912, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row54, Is: 0x10008000000000},
 	{Name: "werf", Destroys: acts594},
 	{Name: "west"},
@@ -9102,7 +9116,7 @@ var commands = [...]Command{
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts352},
-	{Name: "wget", Row: &row1099, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1100, Keeps: &keeps1101},
+	{Name: "wget", Row: &row1102, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1103, Keeps: &keeps1104},
 	{Name: "wget2", Is: 0x10008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
@@ -9115,7 +9129,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row1103, Is: 0x100000, Risk: 6, Destroys: acts279},
+	{Name: "wipe", Row: &row1106, Is: 0x100000, Risk: 6, Destroys: acts279},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts84},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row99},
@@ -9128,21 +9142,21 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1104},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1107},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
 	{Name: "wscat", Row: &row39, Is: 0x10008000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper1106, Is: 0x2},
+	{Name: "wsl", Wrapper: &wrapper1109, Is: 0x2},
 	{Name: "wsrun", Wrapper: &wrapper591},
 	{Name: "x-terminal-emulator", Is: 0x4},
 	{Name: "x86_64", Wrapper: &wrapper620},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts770},
+	{Name: "xbps-remove", Destroys: acts771},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1108, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1109},
+	{Name: "xcodebuild", Row: &row1111, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1112},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
@@ -9152,55 +9166,55 @@ var commands = [...]Command{
 	{Name: "xhs", Is: 0x10008020000000, Destroys: acts614},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts378},
-	{Name: "xmllint", Row: &row1111, Risk: 1, Worse: worse1112},
+	{Name: "xmllint", Row: &row1114, Risk: 1, Worse: worse1115},
 	{Name: "xo", Risk: 2, Worse: worse102},
 	{Name: "xonsh", Language: &language106, Is: 0x100000},
-	{Name: "xq", Row: &row1044, Risk: 5},
+	{Name: "xq", Row: &row1047, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper278},
-	{Name: "xxd", Row: &row1114, Risk: 1},
-	{Name: "xz", Row: &row712, Risk: 3},
-	{Name: "xzcat", Row: &row138, Risk: 1},
+	{Name: "xxd", Row: &row1117, Risk: 1},
+	{Name: "xz", Row: &row713, Risk: 3},
+	{Name: "xzcat", Row: &row138, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row140},
 	{Name: "xzgrep", Row: &row142, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "xzless", Row: &row140},
 	{Name: "xzmore", Row: &row140},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1116, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "yamllint", Row: &row1119, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "yapf", Row: &row56, Risk: 3},
-	{Name: "yarn", Row: &row854, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts125},
+	{Name: "yarn", Row: &row855, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts125},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn config", Row: &row126, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row794, Risk: 1},
-	{Name: "yarn config list", Row: &row794, Risk: 1},
-	{Name: "yarn config set", Row: &row795},
-	{Name: "yarn config unset", Row: &row795},
+	{Name: "yarn config get", Row: &row795, Risk: 1},
+	{Name: "yarn config list", Row: &row795, Risk: 1},
+	{Name: "yarn config set", Row: &row796},
+	{Name: "yarn config unset", Row: &row796},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row126, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper132, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper856, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper857, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row126, Is: 0x200000},
-	{Name: "yarn info", Row: &row858, Risk: 4},
-	{Name: "yarn install", Row: &row858, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row858, Risk: 1},
+	{Name: "yarn info", Row: &row859, Risk: 4},
+	{Name: "yarn install", Row: &row859, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row859, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row858, Risk: 1},
+	{Name: "yarn list", Row: &row859, Risk: 1},
 	{Name: "yarn login", Row: &row126},
 	{Name: "yarn npm", Row: &row126, Risk: 6},
 	{Name: "yarn plugin", Row: &row126, Is: 0x100000},
 	{Name: "yarn publish", Row: &row126, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row858, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
+	{Name: "yarn run", Row: &row859, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse127},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row858, Risk: 2},
+	{Name: "yarn test", Row: &row859, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -9208,55 +9222,55 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row858, Risk: 1},
-	{Name: "yarn why", Row: &row858, Risk: 1},
+	{Name: "yarn versions", Row: &row859, Risk: 1},
+	{Name: "yarn why", Row: &row859, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
 	{Name: "yarn workspaces foreach", Wrapper: &wrapper591},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row759, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts815},
+	{Name: "yasm", Row: &row760, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts816},
 	{Name: "yc", Destroys: acts193},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row1118, Risk: 4},
-	{Name: "yq", Row: &row1120, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1121},
-	{Name: "yt-dlp", Row: &row1118, Risk: 4},
+	{Name: "youtube-dl", Row: &row1121, Risk: 4},
+	{Name: "yq", Row: &row1123, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1124},
+	{Name: "yt-dlp", Row: &row1121, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
 	{Name: "zbackup", Destroys: acts52},
-	{Name: "zcat", Row: &row138, Risk: 1},
+	{Name: "zcat", Row: &row138, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "zcmp", Row: &row140},
 	{Name: "zdiff", Row: &row140},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts873},
+	{Name: "zenstack", Destroys: acts874},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts84},
 	{Name: "zgrep", Row: &row142, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1123, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1126, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1125, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row1128, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts238},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row708, Risk: 1},
+	{Name: "zless", Row: &row709, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row708},
+	{Name: "zmore", Row: &row709},
 	{Name: "zpool", Is: 0x4000000000, Destroys: acts84},
 	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1075, Risk: 3},
+	{Name: "zstd", Row: &row1078, Risk: 3},
 	{Name: "zstdcat", Row: &row140},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row140},
-	{Name: "zstdmt", Row: &row1075},
+	{Name: "zstdmt", Row: &row1078},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},

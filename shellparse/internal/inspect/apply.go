@@ -18,6 +18,10 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 		mayWrite(a, c, h.Name, h.Value)
 		return
 	}
+	if h.Opt.Does == 'l' && !h.Has {
+		c.Effect("files that its input lists")
+		return
+	}
 	if h.Has && applyFile(a, h, c) {
 		return
 	}
@@ -71,6 +75,8 @@ func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 	case 'v':
 		name, value, _ := strings.Cut(v.Text, "=")
 		return a.Words.EnvEffect(name, v) != "" || !v.Known || strings.Contains(value, "://") || leadsOut(a, c, word.Lit(value))
+	case 'R':
+		return h.Has && (!v.Known || !revision.MatchString(v.Text))
 	case 'g':
 		return !v.Known || v.Text != ".git" && v.Text != "."
 	}
@@ -79,6 +85,9 @@ func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 
 // repository is how git and Docker spell a repository on another machine without a scheme.
 var repository = lazyregexp.New(`^(?:[\w.-]+@[\w.-]+:|[\w-]+(?:\.[\w-]+)+:[^/].*(?:/|\.git)|github\.com/)`)
+
+// revision is how a revision is spelled that means nothing to a shell.
+var revision = lazyregexp.New(`^[\w./~^@{}-]*$`)
 
 // fromElsewhere says that a file is fetched from another machine.
 func fromElsewhere(text string) bool {

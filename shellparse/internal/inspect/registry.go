@@ -54,6 +54,7 @@ var Inspectors = map[string]func(*walk.Walker, *walk.Call, *word.Scanned){
 	"dotnet":      inspectDotnet,
 	"env":         inspectEnv,
 	"environment": inspectEnvironments,
+	"ruby-tests":  inspectRubyTests,
 	"fetch":       inspectFetch,
 	"gh":          inspectGh,
 	"git":         inspectGit,

@@ -107,6 +107,29 @@ func inspectEnvironments(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
+// rubyTests is a file, or a pattern of files, where tests are.
+var rubyTests = lazyregexp.New(`^(?:\./)?(?:test|spec)/[\w*/-][\w*./-]*$`)
+
+// inspectRubyTests notes that a variable names what rake and rails load for tests, and that no tests are there.
+func inspectRubyTests(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	elsewhere := func(text string) bool {
+		return !rubyTests.MatchString(text) || slices.Contains(strings.Split(text, "/"), "..")
+	}
+	set := false
+	for _, e := range c.Sc.Env {
+		if e.Name != "TEST" {
+			continue
+		}
+		set = true
+		if !e.Value.Known || elsewhere(e.Value.Value) {
+			c.Effect("env TEST")
+		}
+	}
+	if !set && a.Shell.Assigned["TEST"] {
+		c.Effect("env TEST")
+	}
+}
+
 // environmentNames are variables that choose environments.
 var environmentNames = word.Set("TOXENV TOX_ENV NOXSESSION")
 
