@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -99,6 +100,41 @@ func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 		if _, _, in := b.record.place.InWorkspace(real); !in && !b.isPython(path, real) {
 			effects = append(effects, permissions.Effect{Text: "leads to " + Visible(real), Named: b.files.wordOf(c, []string{path})})
 		}
+	}
+	return effects
+}
+
+// loadsManifest says that code for Node.js which requires ./package.json may get another file: where that is no plain file,
+// Node.js takes what a link leads to, package.json.js or a folder, and runs it.
+func (b *shells) loadsManifest(all []shellparse.Command, at int) (effects []permissions.Effect) {
+	c := &all[at]
+	asks := func(w shellparse.Word) bool {
+		return strings.Contains(w.Value, "require(") && strings.Contains(w.Value, "package.json")
+	}
+	if b.record.tool.remote || b.record.place.Dir == "" || c.Remote || len(c.Argv) == 0 || !commands.Known(c.Argv[0].Value).Has(programs.Interpreter) ||
+		!slices.ContainsFunc(c.Argv[1:], asks) {
+		return nil
+	}
+	other := c.Anywhere || len(c.Within) > 0
+	for i := range all {
+		other = other || i != at && slices.ContainsFunc(all[i].Writes, func(f shellparse.File) bool {
+			return !f.Path.Known || !strings.HasPrefix(f.Path.Value, "/dev/")
+		})
+	}
+	for _, dir := range append(slices.Clip(c.Dirs), c.Dir) {
+		manifest := filepath.Join(b.record.place.At(dir).Dir, "package.json")
+		info, err := os.Lstat(manifest)
+		if err == nil && info.Mode().IsRegular() {
+			continue
+		}
+		other = other || err == nil
+		for _, extension := range []string{".js", ".node"} {
+			_, err := os.Lstat(manifest + extension)
+			other = other || err == nil
+		}
+	}
+	if other {
+		effects = append(effects, permissions.Effect{Text: "runs what stands in place of package.json"})
 	}
 	return effects
 }
