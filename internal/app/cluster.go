@@ -346,7 +346,12 @@ func (r *replica) forMetrics() func() metrics.Cluster {
 // LookAtCluster connects to the configured cluster without becoming a replica, for commands. The caller MUST close it.
 // With restores, what was taken from the cluster is made anew.
 func LookAtCluster(ctx context.Context, c *config.Config, restores bool) (*cluster.Cluster, error) {
-	o, err := c.Cluster.Options(c.Files(), Version, slog.New(slog.DiscardHandler))
+	return lookAs(ctx, c, c.Files(), restores)
+}
+
+// lookAs is LookAtCluster as another worker.
+func lookAs(ctx context.Context, c *config.Config, of config.Files, restores bool) (*cluster.Cluster, error) {
+	o, err := c.Cluster.Options(of, Version, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}

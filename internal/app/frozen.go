@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 	"callgate/internal/companion"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/config"
+	"callgate/permissions/store"
 )
 
 // Freezes are those that were found at one moment. If Unknown is an error, more may be frozen.
@@ -31,13 +34,15 @@ func (f Freezes) Of(sessionID string, _ time.Time) (*gate.Freeze, error) {
 	return nil, f.Unknown
 }
 
-// Frozen returns what is frozen for the worker: as the running callgate says, or the files when none runs.
+// Frozen returns what is frozen for the worker: as the running callgate says, or else the files and the cluster.
 func Frozen(ctx context.Context, c *config.Config) Freezes {
-	list, asked, err := frozenIn(ctx, c.DataDir)
+	list, asked, err := frozenIn(ctx, c, c.Files())
 	if asked || c.ServedFrom() == c.DataDir {
 		return Freezes{list, err}
 	}
-	above, _, failed := frozenIn(ctx, c.ServedFrom()) // the tenant is not open, and its operator may have frozen it
+	front := c.Files() // the tenant is not open, and its operator may have frozen it
+	front.DataDir, front.Worker = c.ServedFrom(), config.DefaultWorker
+	above, _, failed := frozenIn(ctx, c, front)
 	for _, one := range above {
 		if one.SessionID == "" {
 			one.Above = true
@@ -47,21 +52,55 @@ func Frozen(ctx context.Context, c *config.Config) Freezes {
 	return Freezes{list, errors.Join(err, failed)}
 }
 
-// askedWithin bounds asking a callgate that may be stopped.
+// askedWithin bounds asking a callgate that may be stopped, and a cluster that may be away.
 const askedWithin = 5 * time.Second
 
-// frozenIn asks the callgate of a data directory, or reads the file when there is none.
-func frozenIn(ctx context.Context, dataDir string) (list []gate.Freeze, asked bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askedWithin)
+// frozenIn asks the callgate of a data directory. If it does not answer, the file says the same; in a cluster, only
+// together with what its replicas share.
+func frozenIn(ctx context.Context, c *config.Config, of config.Files) (list []gate.Freeze, asked bool, err error) {
+	asking, cancel := context.WithTimeout(ctx, askedWithin)
 	defer cancel()
 	var said companion.Frozen
-	err = companionclient.Target{DataDir: dataDir, Credential: credentials.View}.Ask(ctx, http.MethodGet, "/api/freeze", nil, &said)
-	if err == nil {
+	silent := companionclient.Target{DataDir: of.DataDir, Credential: credentials.View}.Ask(asking, http.MethodGet, "/api/freeze", nil, &said)
+	if silent == nil {
 		return said.Frozen, true, said.Err()
 	}
-	list, err = OpenFreezer(dataDir).List(time.Now())
+	if errors.Is(silent, wire.ErrNotRunning) {
+		silent = nil
+	}
+	file := OpenFreezer(of.DataDir)
+	switch {
+	case c.Cluster.On():
+		shared, done := freezesFromAfar(ctx, c, of)
+		defer done()
+		list, err = file.Share(shared).List(time.Now())
+	default:
+		list, err = file.List(time.Now())
+		err = errors.Join(err, notAReplica(c))
+	}
+	if err != nil {
+		err = errors.Join(err, silent)
+	}
 	return list, false, err
 }
+
+// freezesFromAfar are those that a worker's replicas share. Its text is unknown when the cluster cannot be asked. The
+// caller calls done, and asks before.
+func freezesFromAfar(ctx context.Context, c *config.Config, of config.Files) (shared store.Shared, done func()) {
+	ctx, cancel := context.WithTimeout(ctx, askedWithin)
+	one, err := lookAs(ctx, c, of, false)
+	if err != nil {
+		return unknownText{fmt.Errorf("the cluster's freezes hold, and cannot be read: %w: %w", gate.ErrUnavailable, err)}, cancel
+	}
+	return readText{ctx, sharedText{document: one.Document(documentFreeze)}}, func() { one.Close(); cancel() }
+}
+
+// unknownText is a shared text that nobody can read.
+type unknownText struct{ err error }
+
+func (u unknownText) Text() ([]byte, uint64, error) { return nil, 0, u.err }
+
+func (u unknownText) Replace(uint64, []byte) error { return u.err }
 
 // ToldLater reports whether nobody tells the other replicas of a freeze before a replica runs in this data directory.
 func ToldLater(c *config.Config) bool { return c.Cluster.On() && !cluster.Runs(c.ServedFrom()) }

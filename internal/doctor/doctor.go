@@ -368,7 +368,10 @@ func (x *examination) processes() {
 		}
 	}
 	frozen, err := x.o.Frozen(x.ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, gate.ErrUnavailable): // of a cluster
+		x.add(Finding{About: "freeze", Text: "what is frozen is not known: " + err.Error(), Cure: x.run("cluster status")})
+	case err != nil:
 		x.add(Finding{About: "freeze", Text: err.Error(), Cure: x.run("unfreeze")})
 	}
 	for _, f := range frozen {

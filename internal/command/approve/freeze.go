@@ -136,7 +136,7 @@ func say(w io.Writer, frozen app.Freezes, none string) error {
 		}
 	}
 	if frozen.Unknown != nil {
-		return fmt.Errorf("callgate cannot read what is frozen, so it refuses everything but reading: %w", frozen.Unknown)
+		return fmt.Errorf("cannot read what is frozen, so only reading is sure to go through: %w", frozen.Unknown)
 	}
 	if len(frozen.List) > 0 {
 		return nil
