@@ -56,6 +56,7 @@ type Freezer struct {
 	shared   store.Shared // freezes that hold for other machines too; nil for none
 	revision uint64       // of them, as they were read last
 	all      map[string]Freeze
+	told     map[string]Freeze // those that they were told of, and that may still be in the file
 }
 
 // OpenFreezer returns the freezer whose state is in the file at path, which need not exist.
@@ -80,6 +81,7 @@ func (f *Freezer) read() (map[string]Freeze, error) {
 	if f.shared == nil || err != nil {
 		return own, err
 	}
+	own = f.untold(own)
 	all, _, err := f.readShared()
 	if len(own) == 0 {
 		return all, err
@@ -95,6 +97,49 @@ func (f *Freezer) read() (map[string]Freeze, error) {
 		}
 	}
 	return held, err
+}
+
+// untold leaves out those of the file that the others were told of: what is shared says whether they still hold. The
+// caller holds mu.
+func (f *Freezer) untold(own map[string]Freeze) map[string]Freeze {
+	if len(f.told) == 0 {
+		return own
+	}
+	left := map[string]Freeze{}
+	for id, one := range own {
+		if told, ok := f.told[id]; !ok || !told.same(one) {
+			left[id] = one
+		}
+	}
+	return left
+}
+
+// tell notes that the others were told of freezes, and removes them from the file. The caller holds changing.
+func (f *Freezer) tell(told map[string]Freeze) error {
+	f.mu.Lock()
+	if f.told == nil {
+		f.told = map[string]Freeze{}
+	}
+	maps.Copy(f.told, told)
+	f.mu.Unlock()
+	err := f.changeFile(func(held map[string]Freeze) {
+		for id, one := range f.told {
+			if one.same(held[id]) { // and another process has not frozen anew
+				delete(held, id)
+			}
+		}
+	})
+	if err == nil {
+		f.mu.Lock()
+		clear(f.told)
+		f.mu.Unlock()
+	}
+	return err
+}
+
+// same reports whether the other is the same freeze, as a file keeps it.
+func (f Freeze) same(other Freeze) bool {
+	return f.SessionID == other.SessionID && f.Reason == other.Reason && f.By == other.By && f.At.Equal(other.At) && f.Until.Equal(other.Until)
 }
 
 // holds reports whether the freeze is not over.
@@ -226,7 +271,7 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	}
 	switch away := f.changeShared(freeze); {
 	case away == nil: // it holds here too, and what stays in the file Push removes
-		_ = f.changeFile(func(held map[string]Freeze) { delete(held, one.SessionID) })
+		_ = f.tell(map[string]Freeze{one.SessionID: one})
 		return record("Frozen: " + one.String())
 	case here != nil:
 		return errors.Join(away, here)
@@ -235,7 +280,7 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	}
 }
 
-// Push shares the freezes that hold on this machine alone, with record. It does nothing where nothing is shared.
+// Push shares the freezes that hold on this machine alone, each once, with record. It does nothing where nothing is shared.
 func (f *Freezer) Push(record func(one Freeze, summary string) error) error {
 	if f == nil || f.shared == nil {
 		return nil
@@ -244,13 +289,17 @@ func (f *Freezer) Push(record func(one Freeze, summary string) error) error {
 	defer f.changing.Unlock()
 	f.mu.Lock()
 	own, err := f.readFile()
+	left := f.untold(own)
 	f.mu.Unlock()
 	if err != nil || len(own) == 0 {
 		return err
 	}
+	if len(left) == 0 { // the file could not be changed before
+		return f.tell(nil)
+	}
 	now := time.Now()
 	if err := f.changeShared(func(held map[string]Freeze) {
-		for id, one := range own {
+		for id, one := range left {
 			if other, ok := held[id]; one.holds(now) && (!ok || one.outlasts(other)) {
 				held[id] = one
 			}
@@ -258,18 +307,12 @@ func (f *Freezer) Push(record func(one Freeze, summary string) error) error {
 	}); err != nil {
 		return err
 	}
-	for _, one := range own {
+	for _, one := range left {
 		if one.holds(now) {
 			err = errors.Join(err, record(one, "All machines were told of the freeze: "+one.String()))
 		}
 	}
-	return errors.Join(err, f.changeFile(func(held map[string]Freeze) {
-		for id, one := range own {
-			if held[id] == one { // and another process has not frozen anew
-				delete(held, id)
-			}
-		}
-	}))
+	return errors.Join(err, f.tell(left))
 }
 
 // Unfreeze ends the freeze of a session, or of all. It is on record before anything runs again. A freeze that could not
@@ -372,7 +415,7 @@ func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
 	})
 }
 
-// editFreezes leaves out those that are over.
+// editFreezes returns an edited copy, without those that are over.
 func editFreezes(held map[string]Freeze, edit func(map[string]Freeze)) map[string]Freeze {
 	next, now := map[string]Freeze{}, time.Now()
 	for id, one := range held {

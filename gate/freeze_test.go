@@ -231,6 +231,73 @@ func TestFreezesWhileOthersAreAway(t *testing.T) {
 	}
 }
 
+// A freeze that the others were told of is theirs, even where the file cannot be changed: who ends it elsewhere ends it
+// here, and it is on record once.
+func TestSharedFreezeThatStaysInTheFile(t *testing.T) {
+	for _, later := range []bool{false, true} { // shared at once, or by Push
+		shared, dir := &others{}, t.TempDir()
+		path := filepath.Join(dir, "frozen.json")
+		f, elsewhere := OpenFreezer(path).Share(shared), OpenFreezer(filepath.Join(t.TempDir(), "frozen.json")).Share(shared)
+		var said []string
+		record := func(summary string) error { said = append(said, summary); return nil }
+		one := Freeze{By: "x", At: time.Now(), Until: time.Now().Add(time.Hour)}
+		stays := &staying{others: shared, path: path}
+		f.shared = stays
+		if later {
+			shared.away = errors.New("no quorum")
+		}
+		if err := f.Freeze(one, record); err != nil {
+			t.Fatal(err)
+		}
+		shared.away = nil
+		for range 3 {
+			if err := f.Push(func(_ Freeze, summary string) error { return record(summary) }); (err == nil) != !stays.stuck {
+				t.Errorf("later %v: %v", later, err)
+			}
+		}
+		if want := map[bool]int{false: 1, true: 2}[later]; len(said) != want {
+			t.Errorf("later %v: on record: %q", later, said)
+		}
+		if err := elsewhere.Unfreeze("", record); err != nil {
+			t.Fatal(err)
+		}
+		for _, lock := range []bool{true, false} { // the file cannot be changed, and can again
+			if !lock {
+				stays.free(t)
+			}
+			if err := f.Push(func(Freeze, string) error { t.Error("it is told again"); return nil }); (err == nil) == lock {
+				t.Errorf("later %v: the file: %v", later, err)
+			}
+			if list, err := f.List(time.Now()); err != nil || len(list) != 0 {
+				t.Errorf("later %v: it came back: %v, %v", later, list, err)
+			}
+		}
+	}
+}
+
+// staying makes the file's lock unusable once something is shared, so that the file cannot be changed.
+type staying struct {
+	*others
+	path  string
+	stuck bool
+}
+
+func (s *staying) Replace(revision uint64, text []byte) error {
+	err := s.others.Replace(revision, text)
+	if lock := s.path + ".lock"; err == nil && !s.stuck {
+		s.stuck = true
+		err = errors.Join(os.Remove(lock), os.Mkdir(lock, 0o700))
+	}
+	return err
+}
+
+func (s *staying) free(t *testing.T) {
+	t.Helper()
+	if err := os.Remove(s.path + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A tenant sees what its operator has frozen, and cannot end it.
 func TestFreezesFromAbove(t *testing.T) {
 	above := OpenFreezer(filepath.Join(t.TempDir(), "frozen.json"))
