@@ -271,7 +271,7 @@ func TestRiskOfEmbeddedLanguages(t *testing.T) {
 		`psql -c 'drop table x'`:                                      lose,
 		`psql -c '\! id'`:                                             open,
 		`psql -c 'delete from t'`:                                     lose,
-		`psql -c 'delete from t where id = 1'`:                        net,
+		`psql -c 'delete from t where id = 1'`:                        open,
 		`psql <<< 'truncate t'`:                                       lose,
 		`mysql -e 'show tables' shop`:                                 net,
 		`mysql -e 'system id'`:                                        open,
