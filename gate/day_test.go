@@ -56,6 +56,11 @@ func TestADayOfWork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for link, to := range map[string]string{"e2e/outlink": "../../../other", "e2e/inlink": "../src"} {
+		if err := os.Symlink(to, filepath.Join(app, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	policy, err := store.Open(filepath.Join(t.TempDir(), "permissions.jsonc"), store.Options{Home: home}).Policy()
 	if err != nil {
 		t.Fatal(err)

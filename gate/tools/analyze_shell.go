@@ -225,7 +225,7 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	elsewhere = joinEffects(elsewhere, b.strays(c, risk))
 	b.remarks(c, risk, why)
 	plain := b.plainly(c)
-	effects := slices.Concat(b.effects(plain, elsewhere), b.leads(c), b.discards(c), b.loadsManifest(all, at))
+	effects := slices.Concat(b.effects(plain, elsewhere), b.leads(c), b.follows(c, risk), b.discards(c), b.loadsManifest(all, at))
 	if c.Remote && c.DenyOnly {
 		effects = nil // who allows the command that it stands in allows that
 	}

@@ -190,6 +190,58 @@ func (b *shells) strays(c *shellparse.Command, risk permissions.Risk) (effect st
 	return ""
 }
 
+// follows says that a word of a command which runs, or may run, what it is given names a place of the workspace that links
+// take out of it.
+func (b *shells) follows(c *shellparse.Command, risk permissions.Risk) (effects []permissions.Effect) {
+	if b.record.tool.remote || b.record.place.Dir == "" || c.Remote || len(c.Argv) == 0 {
+		return nil
+	}
+	switch risk {
+	case permissions.BuildTest, permissions.Network, permissions.Unknown:
+	default:
+		if known := commands.Known(c.Argv[0].Value); !known.Has(programs.Configured | programs.ProjectTool | programs.RunsProject | programs.Collector) {
+			return nil
+		}
+	}
+	for i, w := range c.Argv[1:] {
+		if !w.Known {
+			continue
+		}
+		value := w.Value
+		if strings.HasPrefix(value, "-") {
+			_, value, _ = strings.Cut(value, "=")
+		}
+		if strings.Contains(value, "://") || len(value) > 4096 {
+			continue
+		}
+		for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune("=:,;", r) }) {
+			if b.leaves(c, strings.TrimSuffix(part, "/...")) {
+				effects = append(effects, permissions.Effect{Text: "leads outside the workspace: " + Visible(part), Named: commands.SpanOf(c, i+2)})
+				break
+			}
+		}
+	}
+	return effects
+}
+
+// leaves says that a path lies in the workspace by its name alone.
+func (b *shells) leaves(c *shellparse.Command, name string) bool {
+	for _, dir := range append(slices.Clip(c.Dirs), c.Dir) {
+		path := b.record.place.At(dir).Absolute(b.record.place.Expand(name))
+		real, _, err := workspace.RealPath(path)
+		if err != nil || real == path {
+			continue
+		}
+		if _, _, in := b.record.place.InWorkspace(path); !in {
+			continue
+		}
+		if _, _, in := b.record.place.InWorkspace(real); !in && !b.isPython(path, real) {
+			return true
+		}
+	}
+	return false
+}
+
 // outside makes rules that ask about files count for a file that a command reads outside the workspace.
 func (b *files) outside(s *permissions.Subject, l *workspace.Location) {
 	if b.reading == nil || b.record.tool.remote || s.Kind != KindReadFile || strings.HasPrefix(l.Real(), "/dev/") {
