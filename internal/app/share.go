@@ -71,7 +71,7 @@ func (l lists) All() ([]cluster.Note, error) {
 	servers, err := l.Servers()
 	all := make([]cluster.Note, 0, len(servers))
 	for key, text := range servers {
-		all = append(all, cluster.Note{ID: key, Text: text})
+		all = append(all, cluster.Note{ID: key, Text: text, Unread: text == ""})
 	}
 	return all, err
 }

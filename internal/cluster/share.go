@@ -29,6 +29,8 @@ type Note struct {
 	Text     string            `json:"text,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Removed  bool              `json:"removed,omitempty"` // it is no more; it has neither text nor metadata
+
+	Unread bool `json:"-"` // it is there, and cannot be read: the others keep what they have of it
 }
 
 // Notes are the texts on this replica's disk. Other processes may change them.
@@ -141,7 +143,7 @@ func (k *sharing) round(ctx context.Context) (err error) {
 		}
 	}
 	for _, n := range all {
-		if here[n.ID] == n.digest() { // and nothing else was taken in its place
+		if !n.Unread && here[n.ID] == n.digest() { // and nothing else was taken in its place
 			give(n)
 		}
 	}

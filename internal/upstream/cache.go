@@ -178,14 +178,19 @@ func (c Cached) Version() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// Servers returns the records by key, without how the last start went here. It leaves out those without a list, and
-// those that cannot be read.
+// Servers returns the records by key, without how the last start went here. The text is "" for those without a list, and
+// for those that cannot be read: nobody removed them.
 func (c Cached) Servers() (map[string]string, error) {
 	paths, err := filepath.Glob(filepath.Join(c.dir, "*.json"))
 	servers := make(map[string]string, len(paths))
 	for _, path := range paths {
+		key := strings.TrimSuffix(filepath.Base(path), ".json")
 		rec, err := readRecord(path)
-		if err != nil || len(rec.Lists) == 0 {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
+			continue
+		case err != nil || len(rec.Lists) == 0:
+			servers[key] = ""
 			continue
 		}
 		rec.Failure, rec.EraAt = nil, time.Time{}
@@ -193,7 +198,7 @@ func (c Cached) Servers() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		servers[strings.TrimSuffix(filepath.Base(path), ".json")] = string(text)
+		servers[key] = string(text)
 	}
 	return servers, err
 }

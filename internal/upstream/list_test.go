@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -378,7 +379,7 @@ func TestCacheOfAnotherReplica(t *testing.T) {
 	own.load(cfg, hello, slog.New(slog.DiscardHandler))
 	own.update(func(r *record) bool { r.Failure = &failure{At: time.Now(), Reason: "of here"}; return true })
 	cached := CachedIn(here)
-	if held, err := cached.Servers(); err != nil || len(held) != 0 {
+	if held, err := cached.Servers(); err != nil || len(held) != 1 || strings.Join(slices.Collect(maps.Values(held)), "") != "" {
 		t.Errorf("a failure alone is shared: %v, %v", held, err)
 	}
 	before, _ := cached.Version()
@@ -410,7 +411,16 @@ func TestCacheOfAnotherReplica(t *testing.T) {
 		t.Errorf("the last start here: %q, %v", reason, failed)
 	}
 	u.Close()
-	for key := range servers {
+	for key, text := range servers {
+		if err := os.WriteFile(filepath.Join(here, "upstreams", key+".json"), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if held, err := cached.Servers(); err != nil || !maps.Equal(held, map[string]string{key: ""}) {
+			t.Errorf("a damaged file: %v, %v", held, err)
+		}
+		if err := cached.Put(key, text); err != nil {
+			t.Error(err)
+		}
 		if err := errors.Join(cached.Remove(key), cached.Remove(key)); err != nil {
 			t.Error(err)
 		}
