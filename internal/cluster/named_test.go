@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"callgate/internal/testserver/addresses"
@@ -61,9 +62,35 @@ func TestNamesAtOneNATS(t *testing.T) {
 	}
 	first.die()
 	third := start()
-	began := time.Now()
 	waits.Until(t, "one that takes its place is not", func() bool { return third.Fresh() == nil })
-	if time.Since(began) > 20*testLease {
-		t.Error("it took", time.Since(began))
-	}
+}
+
+// What a process of this name left behind is no sign of life, and one that falls silent keeps the name for a lease.
+func TestNamesakeThatDied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bucket{}
+		r := replicas{c: &Cluster{o: Options{Name: "a", Lease: testLease}, epoch: "own", bucket: b}}
+		want := func(what string, quiet, named bool) {
+			t.Helper()
+			if got := r.quiet(); got != quiet || (b.named.Load() != nil) != named {
+				t.Errorf("%s: quiet %v, named: %v", what, got, b.named.Load())
+			}
+		}
+		r.hear("own", 1)
+		want("its own", false, false)
+		r.hear("other", 2) // as the bucket has it
+		r.hear("other", 2) // by another consumer
+		r.hear("other", 3) // that was on its way when it died
+		want("two beats", true, false)
+		time.Sleep(3 * testLease / 10)
+		want("silent", false, false)
+		r.hear("other", 4)
+		want("three beats", true, true)
+		time.Sleep(testLease)
+		want("it has died", false, false)
+		for rev := range uint64(2) {
+			r.hear("yet another", 5+rev)
+		}
+		want("two of another process", true, false)
+	})
 }

@@ -51,32 +51,50 @@ type replicas struct {
 type before struct {
 	epoch string
 	rev   uint64
-	since time.Time // by the clock of this replica
+	beats int
+	last  time.Time // when the newest was heard, by the clock of this replica
 }
+
+// enoughBeats are of one that lives: of one that died, the last may be heard again, and one more that was on its way.
+const enoughBeats = 3
 
 // errNamed means that another replica has this one's name.
 var errNamed = errors.New("another replica that lives has this one's cluster.name: give each its own")
 
-// hear notes a beat of another process under this replica's name, before this one has beaten. Two of them are of one
-// that lives. The caller holds mu.
+// hear notes a beat of another process under this replica's name, before this one has beaten. The caller holds mu.
 func (r *replicas) hear(epoch string, rev uint64) {
 	if r.beaten || epoch == r.c.epoch {
 		return
 	}
-	if r.before.epoch == epoch && rev > r.before.rev {
+	if r.before.epoch != epoch {
+		r.before = before{epoch: epoch}
+		r.c.bucket.named.Store(nil)
+	}
+	if rev > r.before.rev {
+		r.before.rev, r.before.last = rev, time.Now()
+		r.before.beats++
+	}
+	if r.before.beats >= enoughBeats {
 		err := fmt.Errorf("%w: %s", errNamed, r.c.o.Name)
 		r.c.bucket.named.Store(&err)
 	}
-	if r.before.epoch != epoch {
-		r.before = before{epoch: epoch, since: time.Now()}
-	}
-	r.before.rev = max(r.before.rev, rev)
 }
 
-// quiet reports whether this replica waits for a sign of life of one with its name: for three beats. The caller holds
-// mu.
+// quiet reports whether this replica waits for signs of life of one with its name: for three beats since the last. What
+// beat and is silent for a lease is gone. The caller holds mu.
 func (r *replicas) quiet() bool {
-	return !r.beaten && (r.c.bucket.named.Load() != nil || r.before.epoch != "" && time.Since(r.before.since) < 3*r.c.o.Lease/10)
+	if r.beaten || r.before.epoch == "" {
+		return false
+	}
+	silent := time.Since(r.before.last)
+	if r.c.bucket.named.Load() == nil {
+		return silent < 3*r.c.o.Lease/10
+	}
+	if silent < r.c.o.Lease {
+		return true
+	}
+	r.c.bucket.named.Store(nil)
+	return false
 }
 
 type heard struct {
