@@ -232,7 +232,7 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	if err != nil {
 		return err
 	}
-	if s.front == nil { // tenants use the same folder
+	if s.front == nil { // a store for each tenant costs more than it saves
 		s.replica.shareLists(c.Files().Cache())
 	}
 	s.Proxy, err = proxy.New(proxy.Options{
