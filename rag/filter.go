@@ -79,9 +79,11 @@ func (f *filter) prepare(snap *snapshot, q *Query) error {
 }
 
 // real is an absolute glob in which the folders before the first wildcard are named without links. One without wildcards
-// that is a folder means its files.
+// that is a folder means its files. It asks no other machine: a share's name, which a model may give, is left as it is.
 func real(glob string) string {
-	glob = filepath.ToSlash(glob)
+	if glob = filepath.ToSlash(glob); strings.HasPrefix(glob, "//") {
+		return glob
+	}
 	literal := glob
 	if at := strings.IndexAny(glob, `*?[\`); at >= 0 {
 		literal = glob[:strings.LastIndexByte(glob[:at], '/')+1]

@@ -1,0 +1,24 @@
+package rag
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A glob that names a share of another machine is not looked up: Windows would sign in there.
+func TestGlobOfAShare(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip(err)
+	}
+	for _, glob := range []string{"/" + filepath.ToSlash(link) + "/*.go", "//evil.example/share/**"} {
+		if got := real(glob); got != glob {
+			t.Errorf("%s is looked up: %s", glob, got)
+		}
+	}
+	if got := real(link + "/*.go"); got == filepath.ToSlash(link)+"/*.go" {
+		t.Errorf("%s names a link", got)
+	}
+}
