@@ -105,16 +105,16 @@ func (s probeAPI) handleLive(w http.ResponseWriter, _ *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, map[string]string{"status": "up"})
 }
 
-// handleReady answers 200 if callgate can take a host: calls can run, and no upstream is down or starting. Upstreams that wait for their
-// first host are ready.
+// handleReady answers 200 if callgate can take a host: calls can run, and no upstream is down or starting. Upstreams that
+// wait for their first host are ready.
 func (s probeAPI) handleReady(w http.ResponseWriter, r *http.Request) {
 	h, retry := s.health(r), retryDown
 	if n := h.Upstreams[wire.UpstreamStarting]; n > 0 {
 		h.Reasons, retry = append(h.Reasons, servers(n)+" starting"), retryStarting
 	}
 	if s.ready != nil {
-		if err := s.ready(); err != nil {
-			h.Status, h.Reasons = "degraded", append(h.Reasons, err.Error())
+		if s.ready() != nil { // details are for those with a credential
+			h.Status, h.Reasons = "degraded", append(h.Reasons, "nothing can run here now; callgate's log says why")
 		}
 	}
 	h.answer(w, retry)

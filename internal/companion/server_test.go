@@ -540,10 +540,10 @@ func TestNotReadyWhereNothingRuns(t *testing.T) {
 	r := start(t, newFakeBackend())
 	var why error
 	probe := probeAPI{api: api{backend: r.Server.backend}, hub: r.hub, problems: func() []string { return nil }, ready: func() error { return why }}
-	for _, why = range []error{nil, errors.New("nothing is heard from the cluster")} {
+	for _, why = range []error{nil, errors.New("dial tcp: lookup nats.internal")} {
 		w := httptest.NewRecorder()
 		probe.handleReady(w, httptest.NewRequest("GET", "/health/ready", nil))
-		if (w.Code == http.StatusOK) != (why == nil) || why != nil && (!strings.Contains(w.Body.String(), `"reasons":["nothing is heard`) || w.Header().Get("Retry-After") == "") {
+		if (w.Code == http.StatusOK) != (why == nil) || why != nil && (!strings.Contains(w.Body.String(), `"reasons":["nothing can run here now; callgate's log`) || w.Header().Get("Retry-After") == "") {
 			t.Errorf("%v: %d %s", why, w.Code, w.Body)
 		}
 	}

@@ -220,20 +220,20 @@ func (s *Server) routes(door Door) http.Handler {
 	return mux
 }
 
-// ready tells a balancer whether to send hosts here. It needs no credential, and says no more than why not.
+// ready tells a balancer whether to send hosts here. It needs no credential, and leaves details to the log.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	var why error
+	why := ""
 	switch {
 	case s.open.isClosed():
-		why = errors.New("callgate ends")
-	case s.o.Ready != nil:
-		why = s.o.Ready()
+		why = "callgate ends"
+	case s.o.Ready != nil && s.o.Ready() != nil:
+		why = "nothing can run here now; callgate's log says why"
 	}
-	if why == nil {
+	if why == "" {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	text, err := json.Marshal(map[string][]string{"reasons": {why.Error()}})
+	text, err := json.Marshal(map[string][]string{"reasons": {why}})
 	if err != nil {
 		panic(err) // strings
 	}

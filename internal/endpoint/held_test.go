@@ -262,9 +262,9 @@ func TestTooNarrowAScope(t *testing.T) {
 	}
 }
 
-// A probe learns why there is no room here.
+// A probe learns that nothing can run here, and no details: it needs no credential.
 func TestReadySaysWhyNot(t *testing.T) {
-	s := &Server{o: Options{Ready: func() error { return errors.New("nothing is heard from the cluster") }}}
+	s := &Server{o: Options{Ready: func() error { return errors.New("dial tcp: lookup nats.internal") }}}
 	server := httptest.NewServer(http.HandlerFunc(s.ready))
 	defer server.Close()
 	response, err := http.Get(server.URL)
@@ -273,7 +273,7 @@ func TestReadySaysWhyNot(t *testing.T) {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" || string(body) != `{"reasons":["nothing is heard from the cluster"]}` {
+	if err != nil || response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" || string(body) != `{"reasons":["nothing can run here now; callgate's log says why"]}` {
 		t.Errorf("%d %s, %v", response.StatusCode, body, err)
 	}
 }
