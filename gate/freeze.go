@@ -354,7 +354,11 @@ func (f *Freezer) endable(sessionID string) error {
 	if err != nil && f.shared != nil {
 		return fmt.Errorf("%w: no freeze can be ended until the other machines can be told: %w", ErrUnavailable, err)
 	}
-	if err != nil || slices.ContainsFunc(list, func(one Freeze) bool { return one.SessionID == sessionID && !one.Above }) {
+	own := slices.ContainsFunc(list, func(one Freeze) bool { return one.SessionID == sessionID && !one.Above })
+	if _, failed := f.above.Of("", time.Now()); failed != nil && !own {
+		return fmt.Errorf("%w: whether the operator of all tenants has frozen them cannot be read: %w", ErrUnavailable, failed)
+	}
+	if err != nil || own {
 		return nil // a file that cannot be read is replaced
 	}
 	err = fmt.Errorf("there is no freeze of %s", frozenWhat(sessionID))

@@ -321,4 +321,10 @@ func TestFreezesFromAbove(t *testing.T) {
 	if err := f.Unfreeze("", record); err != nil {
 		t.Error(err)
 	}
+	if err := os.WriteFile(above.path, []byte("?"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Unfreeze("", func(summary string) error { t.Error("on record:", summary); return nil }); !errors.Is(err, ErrUnavailable) {
+		t.Error("what its operator froze cannot be read:", err)
+	}
 }
