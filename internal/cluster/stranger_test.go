@@ -482,8 +482,11 @@ func TestBucketDoesNotVanish(t *testing.T) {
 			if err := c.js.DeleteStream(t.Context(), "KV_"+c.bucket.name); err != nil {
 				return err
 			}
-			_, err := c.js.CreateStream(t.Context(), c.bucket.config(1))
-			return err
+			waits.Until(t, "NATS makes another", func() bool { // it refuses while it still removes the files of the first
+				_, err := c.js.CreateStream(t.Context(), c.bucket.config(1))
+				return err == nil
+			})
+			return nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
