@@ -90,14 +90,7 @@ func (b *files) wordOf(c *shellparse.Command, paths []string) int {
 // leads are the scripts that a command runs and that links take out of the workspace: a rule has to name them.
 func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 	for _, path := range b.runs(c) {
-		real, _, err := workspace.RealPath(path)
-		if err != nil || real == path {
-			continue
-		}
-		if _, _, in := b.record.place.InWorkspace(path); !in {
-			continue
-		}
-		if _, _, in := b.record.place.InWorkspace(real); !in && !b.isPython(path, real) {
+		if real := b.outOf(path); real != "" {
 			effects = append(effects, permissions.Effect{Text: "leads to " + Visible(real), Named: b.files.wordOf(c, []string{path})})
 		}
 	}
@@ -224,22 +217,26 @@ func (b *shells) follows(c *shellparse.Command, risk permissions.Risk) (effects 
 	return effects
 }
 
-// leaves says that a path lies in the workspace by its name alone.
+// leaves says that a name of a command, in one of its folders, lies in the workspace by its name alone.
 func (b *shells) leaves(c *shellparse.Command, name string) bool {
-	for _, dir := range append(slices.Clip(c.Dirs), c.Dir) {
-		path := b.record.place.At(dir).Absolute(b.record.place.Expand(name))
-		real, _, err := workspace.RealPath(path)
-		if err != nil || real == path {
-			continue
-		}
-		if _, _, in := b.record.place.InWorkspace(path); !in {
-			continue
-		}
-		if _, _, in := b.record.place.InWorkspace(real); !in && !b.isPython(path, real) {
-			return true
-		}
+	return slices.ContainsFunc(append(slices.Clip(c.Dirs), c.Dir), func(dir string) bool {
+		return b.outOf(b.record.place.At(dir).Absolute(b.record.place.Expand(name))) != ""
+	})
+}
+
+// outOf returns where links take a path of the workspace, if that is outside of it and no python of the system; else "".
+func (b *shells) outOf(path string) string {
+	real, _, err := workspace.RealPath(path)
+	if err != nil || real == path {
+		return ""
 	}
-	return false
+	if _, _, in := b.record.place.InWorkspace(path); !in {
+		return ""
+	}
+	if _, _, in := b.record.place.InWorkspace(real); in || b.isPython(path, real) {
+		return ""
+	}
+	return real
 }
 
 // outside makes rules that ask about files count for a file that a command reads outside the workspace.
