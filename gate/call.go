@@ -28,6 +28,7 @@ type Call struct {
 	Asked     func(*Approval) (done func()) // told when a person is asked; done when nobody is any more; may be nil
 	Revive    func(context.Context) error   // starts the server again when it ended while the call waited; may be nil
 	Changed   func() error                  // says why the tool is another one than when the call came; may be nil
+	Admitted  func() error                  // says why its host is not let in any more; nil for a host that needs no credential
 	Unasked   bool                          // nobody is asked: what would wait for a person is denied
 	Fixed     bool                          // an approver cannot change the arguments: they stand for more, or for other things, than what is sent as arguments
 
@@ -58,11 +59,17 @@ func (c *Call) revive(ctx context.Context) error {
 	return c.Revive(ctx)
 }
 
+// changed says why an approved call may not run any more.
 func (c *Call) changed() error {
-	if c.Changed == nil {
-		return nil
+	for _, why := range []func() error{c.Admitted, c.Changed} {
+		if why == nil {
+			continue
+		}
+		if err := why(); err != nil {
+			return err
+		}
 	}
-	return c.Changed()
+	return nil
 }
 
 // Thinks reports whether the call goes to the model of the session's host (sampling).

@@ -67,7 +67,7 @@ func (h *host) pass(ctx context.Context, r *inflight, g *gated, respond func(res
 	g.host, g.ctx, g.r, g.respond = h, ctx, r, respond
 	g.span = g.trace(h.p.tracer, h.session.ID())
 	g.call = waiter{h}.askHooks(ctx, r, g.call)
-	g.call.Changed = h.letIn(g.call.Changed)
+	g.call.Admitted = h.admitted
 	waiting := func() {}
 	if r != nil {
 		g.call.HandOver, g.call.Asked = waiter{h}.handOver(r), func(a *gate.Approval) func() { return waiter{h}.elicit(r, a) }

@@ -115,6 +115,9 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 		return nil, err
 	}
 	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, jobs: pool.New()}
+	if by, ok := line.(Vouched); ok {
+		h.admitted = by.Admitted
+	}
 	h.running.byKey = map[string]*inflight{}
 	h.offers.h, h.offers.moved = h, make(chan struct{})
 	h.ctx, h.cancel = context.WithCancel(ctx)
@@ -161,7 +164,7 @@ func (h *host) join(before *host) (err error) {
 			return nil
 		}
 	}
-	if h.session, err = h.p.o.Gate.OpenSession(cmp.Or(h.view.Agent, h.p.o.Agent), h.cancelCalls, gate.Client{Principal: h.proven()}); err != nil {
+	if h.session, err = h.p.o.Gate.OpenSession(cmp.Or(h.view.Agent, h.p.o.Agent), h.cancelCalls, gate.Client{Principal: proven(h.principal)}); err != nil {
 		return err
 	}
 	h.leave = h.session.Close

@@ -33,7 +33,7 @@ func (h handshake) initialize(ctx context.Context, m rpc.Message, _ *inflight) [
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, "the session is initialized already")
 	}
 	named := client(p[2].Value)
-	named.Principal = h.host.proven()
+	named.Principal = proven(h.host.principal)
 	h.host.session.SetClient(named)
 	for _, s := range h.host.servers {
 		s.start(upstream.Hello{ProtocolVersion: version, Capabilities: capabilities, ClientInfo: p[2].Value, Era: h.host.era, Tasks: h.host.waits || h.host.era == upstream.Legacy})

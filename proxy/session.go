@@ -31,6 +31,7 @@ type host struct {
 	p         *Proxy
 	log       *slog.Logger
 	line      Line
+	admitted  func() error // of a line that is Vouched; else nil
 	view      View
 	principal string       // who the host has proven to be to its transport
 	era       upstream.Era // that the host speaks
@@ -108,31 +109,17 @@ func (h *host) refuse(err error) {
 	h.p.o.Gate.Refuse(h.session, gate.Call{ID: newCallID(), SessionID: h.session.ID()}, err.Error())
 }
 
-// proven is who the host has shown to be by a credential; "" where it needs none.
-func (h *host) proven() string {
-	if h.principal == StdioPrincipal || h.principal == AnyPrincipal {
+// proven is who a host has shown to be by a credential; "" where it needs none.
+func proven(principal string) string {
+	if principal == StdioPrincipal || principal == AnyPrincipal {
 		return ""
 	}
-	return h.principal
+	return principal
 }
 
 // Expelled implements Peer.
 func (h *host) Expelled() {
 	h.session.WithdrawServer("", "The credential of its host is no longer valid.")
-}
-
-// letIn extends what says that a call may not run any more: its host has to be let in still.
-func (h *host) letIn(changed func() error) func() error {
-	line, ok := h.line.(Vouched)
-	if !ok {
-		return changed
-	}
-	return func() error {
-		if err := line.Admitted(); err != nil || changed == nil {
-			return err
-		}
-		return changed()
-	}
 }
 
 // Close ends everything of the connection, in the order in which each needs the other, and waits for it.
