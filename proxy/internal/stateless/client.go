@@ -105,8 +105,9 @@ type Client struct {
 
 	asked rpc.Requests
 
+	welcome welcome
+
 	mu            sync.Mutex
-	welcome       []byte // the result of the handshake as the host was told of it last
 	number        uint64
 	requests      map[string]*Request    // requests of the host that run, by the id that we gave them
 	own           map[string]chan []byte // requests of ours that run, likewise: the responses
@@ -236,7 +237,7 @@ func (c *Client) begin(r incoming, before Host) (err error) {
 		c.host.Close()
 		return fmt.Errorf("the session could not be opened: %s", response)
 	}
-	c.welcomed(m.Result)
+	c.welcome.keep(m.Result)
 	initialized, err := rpc.Parse(rpc.Request(nil, "notifications/initialized", nil))
 	if err == nil {
 		c.host.Handle(initialized)
@@ -388,7 +389,7 @@ func (c *Client) serve(ctx context.Context, x Exchange, r incoming) {
 	respond := func(response []byte) { c.all.told(x.Respond(response)) }
 	switch r.Method {
 	case "server/discover":
-		c.welcomed(c.host.Welcome(c.all.latest())) // servers that were slow may be there by now
+		c.welcome.keep(c.host.Welcome(c.all.latest())) // servers that were slow may be there by now
 		respond(rpc.Result(r.ID, c.wrap(r.Method, c.discovered())))
 		return
 	case "subscriptions/listen":

@@ -1,6 +1,8 @@
 package stateless
 
 import (
+	"sync"
+
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 )
@@ -31,7 +33,7 @@ func (c *Client) wrap(method string, result []byte) []byte {
 		add("cacheScope", []byte(`"private"`))
 	}
 	var edits []jsonx.Edit
-	server := append(append(jsonx.Quote(metaServer), ':'), c.serverInfo()...)
+	server := append(append(jsonx.Quote(metaServer), ':'), c.welcome.serverInfo()...)
 	var named [1]jsonx.Member
 	switch {
 	case m[1].Value == nil:
@@ -91,24 +93,38 @@ func unreadable(id []byte, err error) []byte {
 // latest is the last revision with a handshake.
 func (all *Clients) latest() string { return all.o.Versions[len(all.o.Versions)-1] }
 
-// welcomed keeps the result of the handshake.
-func (c *Client) welcomed(result []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.welcome = result
+// welcome is the result of the handshake, as the host gave it last.
+type welcome struct {
+	mu     sync.Mutex
+	result []byte
 }
 
-// said reads members of the result of the handshake; false when it cannot be read, which cannot be: we made it.
-func (c *Client) said(names []string, into []jsonx.Member) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return jsonx.Members(c.welcome, names, into) == nil
+func (w *welcome) keep(result []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.result = result
+}
+
+// said reads members of the result; false when it cannot be read, which cannot be: we made it.
+func (w *welcome) said(names []string, into []jsonx.Member) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return jsonx.Members(w.result, names, into) == nil
+}
+
+// serverInfo is who answers, as initialize says it.
+func (w *welcome) serverInfo() []byte {
+	var m [1]jsonx.Member
+	if !w.said([]string{"serverInfo"}, m[:]) || m[0].Value == nil {
+		return []byte(`{"name":"callgate","version":"0"}`)
+	}
+	return m[0].Value
 }
 
 // discovered is the result of server/discover: what the handshake says, in other words.
 func (c *Client) discovered() []byte {
 	var m [2]jsonx.Member
-	if !c.said([]string{"capabilities", "instructions"}, m[:]) {
+	if !c.welcome.said([]string{"capabilities", "instructions"}, m[:]) {
 		return []byte("{}")
 	}
 	b := []byte(`{"supportedVersions":[`)
@@ -124,13 +140,4 @@ func (c *Client) discovered() []byte {
 		b = append(append(b, `,"instructions":`...), m[1].Value...)
 	}
 	return append(b, '}')
-}
-
-// serverInfo is who answers, as initialize says it.
-func (c *Client) serverInfo() []byte {
-	var m [1]jsonx.Member
-	if !c.said([]string{"serverInfo"}, m[:]) || m[0].Value == nil {
-		return []byte(`{"name":"callgate","version":"0"}`)
-	}
-	return m[0].Value
 }
