@@ -185,7 +185,7 @@ func (s serverSide) answered(ctx context.Context, m, answer rpc.Message, asTask 
 
 // progressForServers passes the host's progress on a server's request to the servers that gave the token in
 // a request which is open: no other server hears of it.
-func (h *host) progressForServers(m rpc.Message) {
+func progressForServers(h *host, m rpc.Message) {
 	token := raw.Param(m, "progressToken")
 	if token == nil {
 		return

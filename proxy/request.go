@@ -162,7 +162,7 @@ func (h *host) notified(m rpc.Message) {
 			}
 		}
 	case "notifications/progress":
-		h.progressForServers(m)
+		progressForServers(h, m)
 	case "notifications/tasks/status":
 		taskCalls{h}.assignmentStatus(m)
 	default:
