@@ -2,6 +2,7 @@ package permissions
 
 import (
 	"slices"
+	"strings"
 
 	"callgate/permissions/internal/pattern"
 )
@@ -22,8 +23,7 @@ func (r *Rule) Covers(q *Rule) bool {
 	if r.Action == Allow && !r.pattern.All && (q.Action != Allow || q.Pattern != r.Pattern) {
 		return false // what does more than r's pattern names is left to q, see unreached
 	}
-	paths, others := q.about()
-	return (!paths || r.path.Covers(q.path, r.Action <= Confirm, q.Action <= Confirm)) && (!others || r.coversValue(q))
+	return (!q.paths || r.path.Covers(q.path, r.Action <= Confirm, q.Action <= Confirm)) && (!q.others || r.coversValue(q))
 }
 
 // coversValue is Covers for values that are no paths.
@@ -45,27 +45,32 @@ func (r *Rule) Meets(q *Rule) bool {
 	if !ok {
 		return false
 	}
-	paths, others := q.about()
-	if paths {
-		_, paths = r.path.Glob.Meets(q.path.Glob)
+	if q.paths {
+		if _, ok = r.path.Glob.Meets(q.path.Glob); ok {
+			return true
+		}
 	}
-	if others {
-		_, others = r.pattern.Glob.Meets(q.pattern.Glob)
+	if q.others {
+		_, ok = r.pattern.Glob.Meets(q.pattern.Glob)
+		return ok
 	}
-	return paths || others
+	return false
 }
 
-// about says which values the rule may be about: paths, and others.
-func (r *Rule) about() (paths, others bool) {
-	names, ok := Texts(r.Tool)
-	if !ok {
-		return true, true
+// about says which values a rule for tools may be about: paths, and others.
+func about(tool string) (paths, others bool) {
+	names := []string{tool}
+	if strings.ContainsAny(tool, `*?[]{}()!@+\`) {
+		var ok bool
+		if names, ok = Texts(tool); !ok {
+			return true, true
+		}
 	}
 	for _, name := range names {
 		switch {
 		case slices.Contains(PathKinds, name):
 			paths = true
-		case name == ShellKind || name == "web_fetch":
+		case name == ShellKind || name == FetchKind:
 			others = true
 		default:
 			return true, true
@@ -76,7 +81,7 @@ func (r *Rule) about() (paths, others bool) {
 
 // Effective is the text of the pattern as values meet it: for a rule about paths alone, what pattern.Path makes of it.
 func (r *Rule) Effective() string {
-	if paths, others := r.about(); !paths || others {
+	if paths, others := about(r.Tool); !paths || others {
 		return r.Pattern
 	}
 	return pattern.Path(r.Pattern, r.Action <= Confirm)

@@ -90,8 +90,7 @@ func (p *fileParser) check(r *Rule, examples []example) error {
 		if err != nil {
 			return err
 		}
-		paths, others := r.about()
-		switch matched := others && r.pattern.Glob.Match(text) || paths && r.path.Glob.Match(text); {
+		switch matched := r.others && r.pattern.Glob.Match(text) || r.paths && r.path.Glob.Match(text); {
 		case e.want && !matched:
 			return p.errorf(e.at, "the pattern %q does not match %q, which is under \"match\": correct one of them", r.Pattern, text)
 		case !e.want && matched:

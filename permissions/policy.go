@@ -189,16 +189,26 @@ func (r *Rule) compile(layer Layer) (err error) {
 	return nil
 }
 
-// compilePattern compiles the pattern, and what it is for paths, unless that is done.
+// compilePattern compiles the pattern as values that are no paths meet it, and as paths do. A rule about either alone has
+// one.
 func (r *Rule) compilePattern() (err error) {
-	if r.pattern == nil || r.pattern.Glob.String() != r.Pattern {
-		if r.pattern, err = pattern.CompileValue(r.Pattern); err != nil {
+	r.paths, r.others = about(r.Tool)
+	text, path := r.Pattern, r.Pattern
+	if r.paths {
+		path = pattern.Path(r.Pattern, r.Action <= Confirm)
+	}
+	if !r.others {
+		text = path
+	}
+	if r.pattern == nil || r.pattern.Glob.String() != text {
+		if r.pattern, err = pattern.CompileValue(text); err != nil {
 			return err
 		}
 	}
-	r.path = r.pattern
-	if text := pattern.Path(r.Pattern, r.Action <= Confirm); text != r.Pattern {
-		r.path, err = pattern.CompileValue(text)
+	if path == text {
+		r.path = r.pattern
+	} else if r.path == nil || r.path.Glob.String() != path {
+		r.path, err = pattern.CompileValue(path)
 	}
 	return err
 }

@@ -33,7 +33,9 @@ type Rule struct {
 
 	tool      *Glob
 	pattern   *pattern.Value
-	path      *pattern.Value // of values that are paths
+	path      *pattern.Value // for values that are paths
+	paths     bool           // it may be about paths
+	others    bool           // it may be about other values
 	condition *condition     // of When; nil when it looks at no circumstances
 	text      string         // of String: every record of an allowed call names its rule
 }
@@ -115,6 +117,9 @@ var EffectKeys = []string{"outside", "money", "access", "deletes"}
 
 // ShellKind is the kind whose values are commands.
 const ShellKind = "shell_exec"
+
+// FetchKind is the kind whose values are addresses.
+const FetchKind = "web_fetch"
 
 // PathKinds are the kinds whose values are paths. For them, ./x in a pattern is x, and a deny or confirm of a folder holds
 // for everything in it.

@@ -289,7 +289,7 @@ func (l *linter) values() {
 	text := r.Pattern
 	name := pattern.ArgumentName(text)
 	isKind := slices.Contains(l.options.Kinds, r.Tool)
-	if isKind && name != "" && r.Tool != permissions.ShellKind && r.Tool != "web_fetch" && r.Tool != "resource_read" {
+	if isKind && name != "" && r.Tool != permissions.ShellKind && r.Tool != permissions.FetchKind && r.Tool != "resource_read" {
 		l.add("never-matches", Warning,
 			fmt.Sprintf("It names the argument %q, but a rule for a kind looks at values: paths, names.", strings.TrimSuffix(name, "=")),
 			"Name the tool itself, or write the value's pattern alone.")
@@ -298,7 +298,7 @@ func (l *linter) values() {
 	if isKind {
 		l.foreign(text)
 	}
-	if r.Tool == "web_fetch" && !strings.Contains(text, "://") && !r.pattern.All && !(strings.HasPrefix(text, "*") && strings.HasSuffix(text, "*")) && text[0] != '!' {
+	if r.Tool == permissions.FetchKind && !strings.Contains(text, "://") && !r.pattern.All && !(strings.HasPrefix(text, "*") && strings.HasSuffix(text, "*")) && text[0] != '!' {
 		host := strings.TrimSuffix(strings.TrimLeft(text, "*."), "/*")
 		l.add("never-matches", Warning, "An address begins with its scheme, and has a path behind its host.",
 			fmt.Sprintf("Write %q and %q for a host and those below it.", "*://"+host+"/*", "*://*."+host+"/*"))
