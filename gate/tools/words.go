@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -219,9 +221,24 @@ func (b *shells) follows(c *shellparse.Command, risk permissions.Risk) (effects 
 
 // leaves says that a name of a command, in one of its folders, lies in the workspace by its name alone.
 func (b *shells) leaves(c *shellparse.Command, name string) bool {
-	return slices.ContainsFunc(append(slices.Clip(c.Dirs), c.Dir), func(dir string) bool {
-		return b.outOf(b.record.place.At(dir).Absolute(b.record.place.Expand(name))) != ""
+	dirs := c.Dirs
+	if !slices.Contains(dirs, c.Dir) {
+		dirs = append(slices.Clip(dirs), c.Dir)
+	}
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		in := b.record.place.At(dir)
+		return mayBeThere(in.Dir, name) && b.outOf(in.Absolute(b.record.place.Expand(name))) != ""
 	})
+}
+
+// mayBeThere is false if a plain relative name certainly leads nowhere: nothing in the folder has the name it begins with.
+func mayBeThere(dir, name string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(name, "./"), "/")
+	if dir == "" || first == "" || first[0] == '.' || first[0] == '~' || strings.ContainsAny(first, `$\`) {
+		return true
+	}
+	_, err := os.Lstat(filepath.Join(dir, first))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // outOf returns where links take a path of the workspace, if that is outside of it and no python of the system; else "".
