@@ -94,9 +94,6 @@ func (v *view) strictest(n int, c *Context, s *Subject, args *pattern.Arguments)
 //
 // A weak rule (see viewRule) lifts nothing. It only limits what the rules before it say, and its allow counts as ask.
 func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool, args *pattern.Arguments) ruling {
-	if n == 0 {
-		return ruling{action: Ask}
-	}
 	limit, none := ruling{action: Allow}, ruling{}
 	var room [64]int32
 	left := v.patterns.Backward(room[:0], n, form, args)
@@ -114,16 +111,8 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 			}
 			continue
 		}
-		if r.Action == Allow && decides {
-			if r.pattern.Overreaches(form, s.Head) {
-				continue
-			}
-			if beyond := unreached(r.pattern, s); beyond != "" && !r.weak {
-				if none.short == nil {
-					none.short, none.beyond = r.Rule, beyond
-				}
-				continue
-			}
+		if r.Action == Allow && decides && !r.reaches(form, s, &none) {
+			continue
 		}
 		if !r.weak {
 			if found := (ruling{action: r.Action, rule: r.Rule}); !limit.stricter(&found) {
@@ -139,6 +128,22 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 		}
 	}
 	return ruling{action: limit.action.Stricter(Ask), rule: limit.rule, unbound: limit.unbound}.after(none)
+}
+
+// reaches reports whether the pattern of an allow spells out all that it would lift. Of the first that does not, none
+// says so.
+func (r *viewRule) reaches(form Form, s *Subject, none *ruling) bool {
+	if r.pattern.Overreaches(form, s.Head) {
+		return false
+	}
+	beyond := unreached(r.pattern, s)
+	if beyond == "" || r.weak {
+		return true
+	}
+	if none.short == nil {
+		none.short, none.beyond = r.Rule, beyond
+	}
+	return false
 }
 
 // matches reports whether the rule covers any spelling of the form. If in doubt, a deny or confirm matches, because it

@@ -12,19 +12,29 @@ import (
 	"callgate/gate/tools/kinds"
 )
 
+// sentences say what calls do of which one argument says it all.
+var sentences = map[string]struct {
+	before string
+	roles  []Role
+	after  string
+}{
+	KindReadFile:     {"Read ", []Role{kinds.ReadPath}, "."},
+	KindEditFile:     {"Edit ", []Role{kinds.WritePath, kinds.DeletePath}, "."},
+	KindDeleteFile:   {"Delete ", []Role{kinds.DeletePath}, "."},
+	KindGrep:         {"Search the files in ", []Role{kinds.ReadFolder}, "."},
+	KindFetch:        {"Fetch ", []Role{kinds.URL}, "."},
+	KindSkill:        {"Use the skill ", []Role{kinds.Name}, "."},
+	KindProcessInput: {"Send ", []Role{kinds.Input}, " to a running process."},
+	KindSampling:     {"Let the server ", []Role{kinds.Name}, " ask the host's model."},
+}
+
 // summary says in one or two sentences what the call does. Every word from the call or the server is escaped, quoted
 // and bounded, so that it cannot change what the summary says.
 func (b *record) summary() string {
 	var s string
 	switch b.tool.Kind {
-	case KindReadFile:
-		s = "Read " + b.quoted(kinds.ReadPath) + "."
 	case KindWriteFile:
 		s = "Write " + b.quoted(kinds.WritePath) + b.size("content") + "."
-	case KindEditFile:
-		s = "Edit " + b.quoted(kinds.WritePath, kinds.DeletePath) + "."
-	case KindDeleteFile:
-		s = "Delete " + b.quoted(kinds.DeletePath) + "."
 	case KindMoveFile:
 		s = "Move " + b.quoted(kinds.DeletePath) + " to " + b.quoted(kinds.WritePath) + "."
 	case KindGlob:
@@ -36,16 +46,8 @@ func (b *record) summary() string {
 			s += " in " + b.quoted(kinds.ListFolder, kinds.ReadFolder)
 		}
 		s += "."
-	case KindGrep:
-		s = "Search the files in " + b.quoted(kinds.ReadFolder) + "."
 	case KindShell:
 		s = b.shellSummary()
-	case KindFetch:
-		s = "Fetch " + b.quoted(kinds.URL) + "."
-	case KindSkill:
-		s = "Use the skill " + b.quoted(kinds.Name) + "."
-	case KindProcessInput:
-		s = "Send " + b.quoted(kinds.Input) + " to a running process."
 	case KindResource:
 		s = "Read the resource " + b.quoted(kinds.URI) + b.ofServer() + "."
 	case KindPrompt:
@@ -56,9 +58,11 @@ func (b *record) summary() string {
 		s = "Let the server " + wording.Quote(b.tool.Server) + ", whose sandbox refused it, read " + b.quoted(kinds.Name) + " from its next start on."
 	case kinds.KindSandboxWrite:
 		s = "Let the server " + wording.Quote(b.tool.Server) + ", whose sandbox refused it, change " + b.quoted(kinds.Name) + " from its next start on."
-	case KindSampling:
-		s = "Let the server " + b.quoted(kinds.Name) + " ask the host's model."
 	default:
+		if line, ok := sentences[b.tool.Kind]; ok {
+			s = line.before + b.quoted(line.roles...) + line.after
+			break
+		}
 		s = "Call " + wording.Quote(b.tool.Name) + b.ofServer() + b.given() + "."
 	}
 	if b.tool.remote {

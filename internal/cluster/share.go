@@ -127,11 +127,20 @@ func (k *sharing) round(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	failed := k.reconcile(ctx, all)
+	if failed == nil {
+		k.looked, k.version, k.state = true, version, state
+	}
+	return errors.Join(failed, k.save())
+}
+
+// reconcile takes what changed in the store since both sides agreed, and gives what changed here. A note that changed on
+// both sides is taken.
+func (k *sharing) reconcile(ctx context.Context, all []Note) (failed error) {
 	here := make(map[string]string, len(all))
 	for _, n := range all {
 		here[n.ID] = n.digest()
 	}
-	var failed error
 	for id, object := range k.heads {
 		if k.agreed[id].Object != object {
 			failed = errors.Join(failed, k.take(ctx, id, here))
@@ -156,10 +165,7 @@ func (k *sharing) round(ctx context.Context) (err error) {
 			give(Note{ID: id, Removed: true})
 		}
 	}
-	if failed == nil {
-		k.looked, k.version, k.state = true, version, state
-	}
-	return errors.Join(failed, k.save())
+	return failed
 }
 
 // list reads which notes the store has, if it may have changed, and returns how far its stream was before.

@@ -99,25 +99,8 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 	}
 	terms.Secret, terms.Intercept = vault.At(c.DataDir).Get, s.Intercept
 	proxied := level != sandbox.Off && (s.Network == string(guard.ProxyNet) || s.Network == "" && level == sandbox.Workspace)
-	held := false
-	for _, entry := range s.Env {
-		secret, ok := upstream.SecretOf(entry)
-		if !ok {
-			continue
-		}
-		if err := vault.CheckName(secret.Name); err != nil {
-			return err
-		}
-		if secret.Held && secret.Host == "" {
-			return fmt.Errorf("env %q: name the host of the secret behind the @, or leave the @ out", entry)
-		}
-		if secret.Held && !proxied {
-			return fmt.Errorf("env %q: a secret for a host needs a sandbox with network: proxy", entry)
-		}
-		held = held || secret.Held
-	}
-	if s.Intercept && !held {
-		return errors.New("intercept is only for secrets of one host: write NAME=secret:NAME@HOST in env")
+	if err := s.checkSecrets(proxied); err != nil {
+		return err
 	}
 	if level == sandbox.Off {
 		if len(s.Read)+len(s.Write) > 0 || s.Network != "" || s.Limits != (sandboxLimits{}) {
@@ -140,6 +123,31 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 		return sandbox.Wall(wall, path, now), nil
 	}
 	terms.Narrowed = func(ctx context.Context) error { return narrowed(ctx, c.Files().Permissions(), terms.Sandbox) }
+	return nil
+}
+
+// checkSecrets looks at the secrets in the environment of a server, which a proxy adds to requests or does not.
+func (s *ServerConfig) checkSecrets(proxied bool) error {
+	held := false
+	for _, entry := range s.Env {
+		secret, ok := upstream.SecretOf(entry)
+		if !ok {
+			continue
+		}
+		if err := vault.CheckName(secret.Name); err != nil {
+			return err
+		}
+		if secret.Held && secret.Host == "" {
+			return fmt.Errorf("env %q: name the host of the secret behind the @, or leave the @ out", entry)
+		}
+		if secret.Held && !proxied {
+			return fmt.Errorf("env %q: a secret for a host needs a sandbox with network: proxy", entry)
+		}
+		held = held || secret.Held
+	}
+	if s.Intercept && !held {
+		return errors.New("intercept is only for secrets of one host: write NAME=secret:NAME@HOST in env")
+	}
 	return nil
 }
 

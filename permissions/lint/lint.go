@@ -298,7 +298,8 @@ func (l *linter) values() {
 	if isKind {
 		l.foreign(text)
 	}
-	if r.Tool == permissions.FetchKind && !strings.Contains(text, "://") && !r.pattern.All && !(strings.HasPrefix(text, "*") && strings.HasSuffix(text, "*")) && text[0] != '!' {
+	anywhere := strings.HasPrefix(text, "*") && strings.HasSuffix(text, "*")
+	if r.Tool == permissions.FetchKind && !strings.Contains(text, "://") && !r.pattern.All && !anywhere && text[0] != '!' {
 		host := strings.TrimSuffix(strings.TrimLeft(text, "*."), "/*")
 		l.add("never-matches", Warning, "An address begins with its scheme, and has a path behind its host.",
 			fmt.Sprintf("Write %q and %q for a host and those below it.", "*://"+host+"/*", "*://*."+host+"/*"))
@@ -307,6 +308,12 @@ func (l *linter) values() {
 	if !slices.ContainsFunc(permissions.PathKinds, r.tool.Match) || r.tool.Match(permissions.ShellKind) {
 		return
 	}
+	l.paths()
+}
+
+// paths looks at a pattern of paths.
+func (l *linter) paths() {
+	r, text := l.at, l.at.Pattern
 	plain := pattern.Path(text, false)
 	switch {
 	case strings.HasPrefix(plain, "../") || strings.Contains(plain, "/../"):

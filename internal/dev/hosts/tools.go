@@ -127,6 +127,17 @@ func tryTools(args []string) error {
 	return update(*page, toolTable(rows))
 }
 
+// undoes connects the host and disconnects it, and returns the files that are not as before.
+func (r *toolRun) undoes(before map[string]string) ([]string, error) {
+	for _, command := range []string{"connect", "disconnect"} {
+		if err := r.gate(command, r.host.id, "--yes"); err != nil {
+			return nil, err
+		}
+	}
+	after, err := snapshot(r.dir)
+	return differences(before, after), err
+}
+
 // try is the whole life of a connection.
 func (r *toolRun) try(ctx context.Context, cases []shellCase) (row toolRow, err error) {
 	if err := os.RemoveAll(r.dir); err != nil {
@@ -157,16 +168,9 @@ func (r *toolRun) try(ctx context.Context, cases []shellCase) (row toolRow, err 
 	if err != nil {
 		return row, err
 	}
-	for _, command := range []string{"connect", "disconnect"} {
-		if err := r.gate(command, r.host.id, "--yes"); err != nil {
-			return row, err
-		}
-	}
-	at, err := snapshot(r.dir)
-	if err != nil {
+	if row.undone, err = r.undoes(before); err != nil {
 		return row, err
 	}
-	row.undone = differences(before, at)
 	if err := r.gate("connect", r.host.id, "--yes"); err != nil {
 		return row, err
 	}

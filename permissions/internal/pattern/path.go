@@ -22,21 +22,7 @@ func Path(text string, tightens bool) string {
 	if not {
 		return "!" + rest
 	}
-	elements := strings.Split(rest, "/")
-	kept := elements[:0:0]
-	for i, e := range elements {
-		last := len(kept) - 1
-		switch {
-		case i == 1 && e == "" && elements[0] == "" && runtime.GOOS == "windows": // a share: //server/folder
-			kept = append(kept, e)
-		case e == "." && i > 0, e == "" && i > 0 && i < len(elements)-1:
-		case e == ".." && last >= 0 && kept[last] != "" && kept[last] != ".." && kept[last] != "~" && kept[last][0] != '$' && !strings.ContainsAny(kept[last], special):
-			kept = kept[:last]
-		default:
-			kept = append(kept, e)
-		}
-	}
-	path := strings.Join(kept, "/")
+	path := clean(rest)
 	switch {
 	case tightens && rest != "" && (path == "" || path == "." || path == "./"):
 		return "{.,$WORKSPACE/**}"
@@ -46,4 +32,28 @@ func Path(text string, tightens bool) string {
 		return path + "**"
 	}
 	return path + "/**"
+}
+
+// clean is a path without "." and empty elements, and without ".." where the folder before it is plain text.
+func clean(path string) string {
+	elements := strings.Split(path, "/")
+	kept := elements[:0:0]
+	for i, e := range elements {
+		last := len(kept) - 1
+		switch {
+		case i == 1 && e == "" && elements[0] == "" && runtime.GOOS == "windows": // a share: //server/folder
+			kept = append(kept, e)
+		case e == "." && i > 0, e == "" && i > 0 && i < len(elements)-1:
+		case e == ".." && last >= 0 && plain(kept[last]):
+			kept = kept[:last]
+		default:
+			kept = append(kept, e)
+		}
+	}
+	return strings.Join(kept, "/")
+}
+
+// plain reports whether an element of a path is the name of a folder, whatever the pattern matches.
+func plain(element string) bool {
+	return element != "" && element != ".." && element != "~" && element[0] != '$' && !strings.ContainsAny(element, special)
 }

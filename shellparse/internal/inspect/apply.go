@@ -42,45 +42,56 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 	case 'u':
 		upload(a, h, c)
 	case 'D':
-		name, _, _ := strings.Cut(h.Value.Text, "=")
-		if !h.Value.Known || !harmlessProperty(h.Value.Text) || leadsOut(a, c, h.Value) {
-			c.EffectOf("option "+h.Name+name, h)
-		}
-		mayWrite(a, c, name, h.Value)
+		property(a, h, c)
 	case 'k':
 		gitSetting(a, h.Value, c)
 	default:
-		if hides(a, h, c) {
+		if hides := hiding[h.Opt.Does]; hides != nil && hides(a, h, c) {
 			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
 		}
 	}
 }
 
-// hides reports whether the value of an option has an effect that a rule has to name with the words up to it.
-func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
-	v := h.Value
-	switch h.Opt.Does {
-	case 'f':
-		return h.Has && (!v.Known || strings.ContainsAny(v.Text, "./\\"))
-	case 'z':
-		return h.Has && !plainLinking(v, len(c.Argv) > 1 && c.Name == "go" && c.Argv[1].Text == "build")
-	case 'P':
-		return !v.Known || !strings.HasPrefix(v.Text, "no:")
-	case 'X':
-		method := strings.ToUpper(v.Text)
-		return !v.Known || method != "GET" && method != "HEAD"
-	case 'o':
+// property notes a property that a build is given.
+func property(a *walk.Walker, h word.Hit, c *walk.Call) {
+	name, _, _ := strings.Cut(h.Value.Text, "=")
+	if !h.Value.Known || !harmlessProperty(h.Value.Text) || leadsOut(a, c, h.Value) {
+		c.EffectOf("option "+h.Name+name, h)
+	}
+	mayWrite(a, c, name, h.Value)
+}
+
+// hiding reports, by what options do, whether the value of one has an effect that a rule has to name with the words up
+// to it.
+var hiding = map[byte]func(a *walk.Walker, h word.Hit, c *walk.Call) bool{
+	'f': func(_ *walk.Walker, h word.Hit, _ *walk.Call) bool {
+		return h.Has && (!h.Value.Known || strings.ContainsAny(h.Value.Text, "./\\"))
+	},
+	'z': func(_ *walk.Walker, h word.Hit, c *walk.Call) bool {
+		return h.Has && !plainLinking(h.Value, len(c.Argv) > 1 && c.Name == "go" && c.Argv[1].Text == "build")
+	},
+	'P': func(_ *walk.Walker, h word.Hit, _ *walk.Call) bool {
+		return !h.Value.Known || !strings.HasPrefix(h.Value.Text, "no:")
+	},
+	'X': func(_ *walk.Walker, h word.Hit, _ *walk.Call) bool {
+		method := strings.ToUpper(h.Value.Text)
+		return !h.Value.Known || method != "GET" && method != "HEAD"
+	},
+	'o': func(a *walk.Walker, h word.Hit, c *walk.Call) bool {
+		v := h.Value
 		fetched := h.Opt != word.Unlisted && fromElsewhere(v.Text)
 		return h.Has && (!v.Known || v.Text == "-" || fetched || leadsOut(a, c, v))
-	case 'v':
-		name, value, _ := strings.Cut(v.Text, "=")
-		return a.Words.EnvEffect(name, v) != "" || !v.Known || strings.Contains(value, "://") || leadsOut(a, c, word.Lit(value))
-	case 'R':
-		return h.Has && (!v.Known || !revision.MatchString(v.Text))
-	case 'g':
-		return !v.Known || v.Text != ".git" && v.Text != "."
-	}
-	return false
+	},
+	'v': func(a *walk.Walker, h word.Hit, c *walk.Call) bool {
+		name, value, _ := strings.Cut(h.Value.Text, "=")
+		return a.Words.EnvEffect(name, h.Value) != "" || !h.Value.Known || strings.Contains(value, "://") || leadsOut(a, c, word.Lit(value))
+	},
+	'R': func(_ *walk.Walker, h word.Hit, _ *walk.Call) bool {
+		return h.Has && (!h.Value.Known || !revision.MatchString(h.Value.Text))
+	},
+	'g': func(_ *walk.Walker, h word.Hit, _ *walk.Call) bool {
+		return !h.Value.Known || h.Value.Text != ".git" && h.Value.Text != "."
+	},
 }
 
 // repository is how git and Docker spell a repository on another machine without a scheme.

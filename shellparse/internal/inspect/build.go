@@ -183,19 +183,9 @@ func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		if !w.Known {
 			text = w.Head
 		}
-		name, val, ok := strings.Cut(text, "=")
-		switch {
-		case ok && starts(a, c, name, val):
-			c.EffectAt("variable "+w.Text, w)
-		case ok && cleans && (!w.Known || chooses(a, c, name, val)):
-			c.EffectAt("variable "+w.Text, w)
-		case ok && (strings.ContainsAny(name, "!:?+$") || strings.ContainsAny(val, "$`;|&<>\n")), ok && leadsOut(a, c, word.Lit(val)):
-			c.EffectAt("variable "+w.Text, w)
-		case ok:
-			if e := a.Words.EnvEffect(name, word.Word{Text: val, Known: w.Known}); e != "" || strings.HasSuffix(name, "FLAGS") {
-				c.EffectAt("variable "+name, w)
-			}
-		case strings.Contains(text, "$(") || strings.HasPrefix(text, ".") && strings.ToUpper(text) == text && len(text) > 2:
+		if name, val, ok := strings.Cut(text, "="); ok {
+			makeVariable(a, c, w, name, val, cleans)
+		} else if strings.Contains(text, "$(") || strings.HasPrefix(text, ".") && strings.ToUpper(text) == text && len(text) > 2 {
 			c.EffectAt("target "+text, w)
 		}
 	}
@@ -203,6 +193,18 @@ func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		if v, ok := s.Find("-f", "--file", "--makefile"); ok && v.Text == "-" {
 			c.RunsInput()
 		}
+	}
+}
+
+// makeVariable notes a variable that make is given, unless it is harmless where make cleans or does not.
+func makeVariable(a *walk.Walker, c *walk.Call, w word.Word, name, val string, cleans bool) {
+	switch {
+	case starts(a, c, name, val),
+		cleans && (!w.Known || chooses(a, c, name, val)),
+		strings.ContainsAny(name, "!:?+$"), strings.ContainsAny(val, "$`;|&<>\n"), leadsOut(a, c, word.Lit(val)):
+		c.EffectAt("variable "+w.Text, w)
+	case strings.HasSuffix(name, "FLAGS"), a.Words.EnvEffect(name, word.Word{Text: val, Known: w.Known}) != "":
+		c.EffectAt("variable "+name, w)
 	}
 }
 
@@ -221,25 +223,11 @@ func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		return
 	}
 	if c.Argv[1].Text == "pack" {
-		if !slices.ContainsFunc(c.Argv, func(w word.Word) bool {
-			return w.Text == "--dry-run" || strings.HasPrefix(w.Text, "--pack-destination")
-		}) {
-			a.Writes(c, word.Lit("."))
-		}
-		for _, w := range s.Operands {
-			if !w.Known || !word.HasPrefix(w.Text, ".", "/") {
-				c.Operates("package " + w.Text)
-			}
-		}
+		packs(a, c, s)
 	}
-	start := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && w.Text == "--" })
+	start := handsOn(c)
 	if start < 0 {
-		if c.Name == "npm" {
-			return
-		}
-		if start = 1; c.Name == "pnpm" && c.Argv[1].Text == "run" && len(c.Argv) > 2 && c.Argv[2].Text == "-r" {
-			start = 2 // in all packages; behind the name of a script it is the script's
-		}
+		return
 	}
 	for _, w := range c.Argv[start+1:] {
 		if !w.Known {
@@ -256,6 +244,32 @@ func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 			c.EffectAt("option "+w.Text, w)
 		}
 	}
+}
+
+// packs notes what makes an archive of a package.
+func packs(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	if !slices.ContainsFunc(c.Argv, func(w word.Word) bool {
+		return w.Text == "--dry-run" || strings.HasPrefix(w.Text, "--pack-destination")
+	}) {
+		a.Writes(c, word.Lit("."))
+	}
+	for _, w := range s.Operands {
+		if !w.Known || !word.HasPrefix(w.Text, ".", "/") {
+			c.Operates("package " + w.Text)
+		}
+	}
+}
+
+// handsOn is the place of the word behind which all are for the program behind a script; below 0 for none.
+func handsOn(c *walk.Call) int {
+	start := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && w.Text == "--" })
+	switch {
+	case start >= 0, c.Name == "npm":
+		return start
+	case c.Name == "pnpm" && c.Argv[1].Text == "run" && len(c.Argv) > 2 && c.Argv[2].Text == "-r":
+		return 2 // in all packages; behind the name of a script it is the script's
+	}
+	return 1
 }
 
 func inspectCargo(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {

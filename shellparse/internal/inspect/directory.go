@@ -24,25 +24,15 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 	before := outer.Dirs
 	outer.Astray = outer.Astray || outer.Lost
 	switch {
-	case c.Name == "popd", len(words) == 1 && words[0].Known && (words[0].Text == "-" || strings.HasPrefix(words[0].Text, "+")),
+	case len(words) == 1 && c.Name != "popd" && !words[0].Known:
+		enterUnknown(a, c, outer, words[0])
+	case c.Name == "popd", len(words) == 1 && (words[0].Text == "-" || strings.HasPrefix(words[0].Text, "+")),
 		len(words) == 0 && c.Name == "pushd":
-		// It goes back to where the text went before, as long as the text does not say where that is.
-		outer.Lose()
-		outer.Anywhere = outer.Anywhere || a.Shell.Assigned["OLDPWD"] || a.Shell.Assigned["DIRSTACK"] || a.Shell.Once[word.Anything] > 0
+		goBack(a, outer)
 	case len(words) > 1, len(words) == 0 && a.Words.Home == "":
 		outer.Stray()
 	case len(words) == 0:
 		outer.Dirs = []string{word.Clean(a.Words.Home)}
-	case !words[0].Known && isProject(a, words[0].Text):
-		outer.Lose()
-	case !words[0].Known && len(words[0].Globs) > 0 && !a.Shell.Assigned["CDPATH"]:
-		outer.EnterAny(words[0].Globs)
-		intoFolders(c, words[0])
-	case !words[0].Known:
-		outer.Stray()
-		if strings.HasPrefix(words[0].Text, "~") {
-			outer.Dirs = []string{words[0].Text}
-		}
 	case words[0].Text == "":
 		outer.Lose()
 	default:
@@ -54,6 +44,28 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 	outer.Failed = outer.Union(outer.Failed, before)
 	followed(a, c, outer)
 	return false
+}
+
+// goBack follows a change to where the text went before, as long as the text does not say where that is.
+func goBack(a *walk.Walker, outer *word.Scope) {
+	outer.Lose()
+	outer.Anywhere = outer.Anywhere || a.Shell.Assigned["OLDPWD"] || a.Shell.Assigned["DIRSTACK"] || a.Shell.Once[word.Anything] > 0
+}
+
+// enterUnknown follows a change to a directory that is not known before the text runs.
+func enterUnknown(a *walk.Walker, c *walk.Call, outer *word.Scope, to word.Word) {
+	switch {
+	case isProject(a, to.Text):
+		outer.Lose()
+	case len(to.Globs) > 0 && !a.Shell.Assigned["CDPATH"]:
+		outer.EnterAny(to.Globs)
+		intoFolders(c, to)
+	default:
+		outer.Stray()
+		if strings.HasPrefix(to.Text, "~") {
+			outer.Dirs = []string{to.Text}
+		}
+	}
 }
 
 // intoFolders notes that of what a word can be, a change of directory means folders alone.

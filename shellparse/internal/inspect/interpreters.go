@@ -37,11 +37,7 @@ func takesCode(c *walk.Call) {
 func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 	args := c.Argv[1:]
 	if (c.Name == "bun" || c.Name == "deno") && len(args) > 0 && args[0].Known && runtimeCommands[args[0].Text] {
-		for _, w := range args[1:] {
-			if w.Known && standardInput(w.Text) {
-				c.RunsInput()
-			}
-		}
+		mayRunInput(c, args[1:])
 		return
 	}
 	s := (*word.Options)(l.Options).Scan(args, programs.POSIX)
@@ -65,12 +61,17 @@ func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 	if s.Vague != "" {
 		c.EffectAt("word "+s.Vague, word.Word{Text: s.Vague})
 	}
-	for _, w := range s.Operands {
-		if w.Known && standardInput(w.Text) && programs.Find(path.Base(c.Name)).Has(programs.RunsOperands) {
-			c.RunsInput()
-		}
+	if programs.Find(path.Base(c.Name)).Has(programs.RunsOperands) {
+		mayRunInput(c, s.Operands)
 	}
 	interprets(a, c, &s)
+}
+
+// mayRunInput notes that one of the scripts a program runs is its standard input.
+func mayRunInput(c *walk.Call, scripts []word.Word) {
+	if slices.ContainsFunc(scripts, func(w word.Word) bool { return w.Known && standardInput(w.Text) }) {
+		c.RunsInput()
+	}
 }
 
 // required are the files of data that code for Node.js loads.

@@ -148,9 +148,35 @@ func inspectSQL(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if s.Unknown != "" {
 		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})
 	}
-	list := s.Codes()
 	from, local := sqlOperands[c.Name]
-	if local && len(s.Operands) > from {
+	writes := false
+	for _, w := range statements(c, s, from) {
+		if c.Name == "mysql" || c.Name == "mariadb" || c.Name == "mycli" {
+			w.Text = strings.TrimSuffix(strings.TrimRight(w.Text, " ;\n"), `\G`) // how the answer is shown
+		}
+		c.Statements = append(c.Statements, w)
+		does := embedded.SQL(w.Text)
+		changes := does&(embedded.SQLWrites|embedded.SQLDestroys|embedded.SQLDeletes) != 0
+		if !w.Known || does&embedded.SQLUnknown != 0 || !local && (changes || catalogues.MatchString(w.Text)) { // a server is everybody's
+			c.EffectAt("code "+w.Text, w)
+		}
+		writes = writes || does&(embedded.SQLWrites|embedded.SQLDestroys) != 0
+	}
+	if local {
+		databaseFile(a, c, s, writes)
+		return
+	}
+	isMysql := func(w word.Word) bool { return strings.EqualFold(w.Text, "mysql") }
+	if database, ok := s.Find("-D"); ok && isMysql(database) || slices.ContainsFunc(s.Operands, isMysql) {
+		c.Effect("database mysql")
+	}
+}
+
+// statements are the texts that a database client runs: its words from that operand on, unless that is 0, or its
+// standard input. It notes an input that cannot be read.
+func statements(c *walk.Call, s *word.Scanned, from int) []word.Word {
+	list := s.Codes()
+	if from > 0 && len(s.Operands) > from {
 		list = append(list, s.Operands[from:]...)
 	}
 	if in := c.Sc.Input; len(list) == 0 && in.Kind != word.InputNone {
@@ -160,37 +186,23 @@ func inspectSQL(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 			c.RunsInput()
 		}
 	}
-	writes := false
-	for _, w := range list {
-		if c.Name == "mysql" || c.Name == "mariadb" || c.Name == "mycli" {
-			w.Text = strings.TrimSuffix(strings.TrimRight(w.Text, " ;\n"), `\G`) // how the answer is shown
-		}
-		c.Statements = append(c.Statements, w)
-		does := embedded.SQL(w.Text)
-		if !w.Known || does&embedded.SQLUnknown != 0 {
-			c.EffectAt("code "+w.Text, w)
-		}
-		changes := does&(embedded.SQLWrites|embedded.SQLDestroys|embedded.SQLDeletes) != 0
-		if !local && (changes || catalogues.MatchString(w.Text)) { // a server is everybody's
-			c.EffectAt("code "+w.Text, w)
-		}
-		writes = writes || does&(embedded.SQLWrites|embedded.SQLDestroys) != 0
+	return list
+}
+
+// databaseFile notes the file that a client of files opens.
+func databaseFile(a *walk.Walker, c *walk.Call, s *word.Scanned, writes bool) {
+	if len(s.Operands) == 0 {
+		return
 	}
-	if database, ok := s.Find("-D"); !local && (ok && strings.EqualFold(database.Text, "mysql") ||
-		slices.ContainsFunc(s.Operands, func(w word.Word) bool { return strings.EqualFold(w.Text, "mysql") })) {
-		c.Effect("database mysql")
+	db := s.Operands[0]
+	if db.Text == ":memory:" {
+		return
 	}
-	if local && len(s.Operands) > 0 {
-		db := s.Operands[0]
-		if strings.Contains(db.Text, ":") && db.Text != ":memory:" {
-			c.EffectAt("database "+db.Text, db) // an address with settings
-		}
-		if db.Text == ":memory:" {
-			return
-		}
-		a.Reads(c, db)
-		if writes {
-			a.Writes(c, db)
-		}
+	if strings.Contains(db.Text, ":") {
+		c.EffectAt("database "+db.Text, db) // an address with settings
+	}
+	a.Reads(c, db)
+	if writes {
+		a.Writes(c, db)
 	}
 }

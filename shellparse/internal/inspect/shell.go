@@ -30,15 +30,7 @@ func runShell(a *walk.Walker, c *walk.Call) bool {
 		shellCode(a, c, argv[at], via)
 		return true
 	case at < len(argv) && !stdin:
-		if w := argv[at]; !w.Known && onlyChecks(argv[1:at]) && areFiles(argv[at:]) {
-			word.All(func(w word.Word) { a.Reads(c, w) }, argv[at:])
-		} else if !w.Known {
-			a.Found.Problem("dynamic", "Which script "+c.Name+" runs depends on "+findings.Quote(w.Text)+".")
-		} else if w.Text == "/dev/stdin" || word.HasPrefix(w.Text, "/dev/fd/", "/proc/") {
-			a.Found.Problem("dynamic", c.Name+" runs what it reads.")
-		} else {
-			a.Reads(c, w)
-		}
+		shellFile(a, c, at)
 		return false
 	}
 	in := c.Sc.Input
@@ -64,7 +56,7 @@ func shellWords(a *walk.Walker, c *walk.Call) (at int, code, stdin, ok bool) {
 	argv := c.Argv
 	for at = 1; at < len(argv); at++ {
 		w := argv[at]
-		if !w.Known && !w.Safe() && !(onlyChecks(argv[1:at]) && areFiles(argv[at:])) {
+		if !w.Known && !w.Safe() && !checksFiles(argv, at) {
 			a.Found.Problem("dynamic", "What "+c.Name+" runs depends on "+findings.Quote(w.Text)+".")
 			a.Emit(c)
 			return at, code, stdin, false
@@ -94,8 +86,24 @@ func shellWords(a *walk.Walker, c *walk.Call) (at int, code, stdin, ok bool) {
 	return at, code, stdin, true
 }
 
-// onlyChecks says that a shell with these options reads a script and runs nothing of it.
-func onlyChecks(options []word.Word) bool { return len(options) == 1 && options[0].Text == "-n" }
+// checksFiles says that a shell reads the scripts from that word on, and runs nothing of them.
+func checksFiles(argv []word.Word, at int) bool {
+	return at == 2 && argv[1].Text == "-n" && areFiles(argv[at:])
+}
+
+// shellFile notes the script that a shell runs or checks.
+func shellFile(a *walk.Walker, c *walk.Call, at int) {
+	switch w := c.Argv[at]; {
+	case !w.Known && checksFiles(c.Argv, at):
+		word.All(func(w word.Word) { a.Reads(c, w) }, c.Argv[at:])
+	case !w.Known:
+		a.Found.Problem("dynamic", "Which script "+c.Name+" runs depends on "+findings.Quote(w.Text)+".")
+	case w.Text == "/dev/stdin", word.HasPrefix(w.Text, "/dev/fd/", "/proc/"):
+		a.Found.Problem("dynamic", c.Name+" runs what it reads.")
+	default:
+		a.Reads(c, w)
+	}
+}
 
 // shellOption notes a long option of a shell that does something, or that is not known.
 func shellOption(c *walk.Call, name string) {

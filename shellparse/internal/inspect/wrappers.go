@@ -78,7 +78,7 @@ func unwrap(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int) bool {
 	s := (*word.Options)(w.Options).Scan(c.Argv[n:], w.Style)
 	at := n + s.Rest
 	begin := at
-	if s.Unknown != "" && w.Style == programs.POSIX && !s.Dashes || s.Vague != "" && at > n && !word.AllKnown(c.Argv[n:at]) || !skips(w, c, &at) {
+	if unclear(w, &s, c.Argv[n:at]) || !skips(w, c, &at) {
 		a.Uncertain(c, n)
 		return true
 	}
@@ -112,6 +112,11 @@ func unwrap(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int) bool {
 		return w.Role == ""
 	}
 	return runWrapped(a, w, c, inner)
+}
+
+// unclear reports whether it depends on the run where the options of a wrapper end.
+func unclear(w *programs.Wrapper, s *word.Scanned, options []word.Word) bool {
+	return s.Unknown != "" && w.Style == programs.POSIX && !s.Dashes || s.Vague != "" && !word.AllKnown(options)
 }
 
 // skips moves at over the operands of a wrapper before the program. It returns false where that depends on the run.

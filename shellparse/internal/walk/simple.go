@@ -130,56 +130,69 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		return
 	}
 	name := as.Name.Value
-	v := word.Word{Text: name}
+	v := a.assigned(as, sc)
+	effect := a.Words.EnvEffect(name, v)
+	if prefix || a.Shell.Exported[name] {
+		effect = ExportEffect(a, name, v, sc)
+	}
+	if prefix && effect != "" && as.Array == nil && !as.Append && v.Known && v.Text != "" && a.Words.Tables.EnvWrites(name) {
+		a.Writes(c, v)
+		effect = ""
+	}
+	own := prefix && effect != "" && loadsOwn(a, as, sc)
+	if effect != "" && !own && a.looksLikeCommand(v) {
+		a.DeniesOf(v.Text, sc)
+	}
+	if !prefix {
+		a.keep(as, v, effect)
+		return
+	}
+	c.Sc.Env = append(c.Sc.Env, script.Assignment{Name: name, Value: script.Word{Value: v.Text, Known: v.Known}})
+	if effect != "" {
+		e := script.Effect{Text: effect}
+		if own {
+			e.Named = findings.OfProject
+		}
+		c.Sc.Effects = append(c.Sc.Effects, e)
+	}
+}
+
+// looksLikeCommand reports whether what runs the value of a variable can be given one that a rule denies.
+func (a *Walker) looksLikeCommand(v word.Word) bool {
+	return v.Known && v.Text != "" && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Words.Tables.SystemTool(v.Text))
+}
+
+// assigned is the value of an assignment; that of an array is its name, its elements are noted.
+func (a *Walker) assigned(as *syntax.Assign, sc *word.Scope) word.Word {
+	name := as.Name.Value
 	if as.Index != nil {
 		expansion{a, sc}.subscript(name, as.Index)
 	}
 	if as.Array != nil {
 		a.elements(name, as.Array, sc)
-	} else {
-		nested(a, as.Value, sc)
-		if v = a.Words.Value(as.Value, sc); !v.Known {
-			a.Shell.Copies(name, v.Text)
-		}
+		return word.Word{Text: name}
 	}
-	effect := a.Words.EnvEffect(name, v)
-	if prefix || a.Shell.Exported[name] {
-		effect = ExportEffect(a, name, v, sc)
+	nested(a, as.Value, sc)
+	v := a.Words.Value(as.Value, sc)
+	if !v.Known {
+		a.Shell.Copies(name, v.Text)
 	}
-	if effect != "" && prefix && as.Array == nil && !as.Append && v.Known && v.Text != "" && a.Words.Tables.EnvWrites(name) {
-		a.Writes(c, v)
-		effect = ""
-	}
-	own := effect != "" && prefix && loadsOwn(a, as, sc)
+	return v
+}
+
+// keep notes what an assignment without a command does to the shell.
+func (a *Walker) keep(as *syntax.Assign, v word.Word, effect string) {
+	name := as.Name.Value
 	if v.Known && v.Text != "" {
-		if effect != "" && !own && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Words.Tables.SystemTool(v.Text)) {
-			a.DeniesOf(v.Text, sc)
-		}
-		if !prefix {
-			a.Shell.Gives(name, v)
-		}
-	}
-	if prefix {
-		c.Sc.Env = append(c.Sc.Env, script.Assignment{Name: name, Value: script.Word{Value: v.Text, Known: v.Known}})
-		if effect != "" {
-			e := script.Effect{Text: effect}
-			if own {
-				e.Named = findings.OfProject
-			}
-			c.Sc.Effects = append(c.Sc.Effects, e)
-		}
-		return
+		a.Shell.Gives(name, v)
 	}
 	if expandsAsItRuns(name, v) {
 		a.Found.Problem("dynamic", "The shell expands "+name+" as it runs, which can run code: "+findings.Quote(v.Text)+".")
 	}
-	if as.Append || as.Index != nil || as.Array != nil {
-		v.Known = false
-	}
 	if effect != "" {
 		a.Found.Poison(effect)
 	}
-	if v.Known {
+	if v.Known && !as.Append && as.Index == nil && as.Array == nil {
 		a.Shell.Settle(name, v)
 	}
 }

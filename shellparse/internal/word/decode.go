@@ -125,17 +125,7 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 		case *syntax.ArithmExp:
 			d.glob(partNumber, "*")
 		case *syntax.CmdSubst:
-			switch {
-			case d.a.printsNumber(p):
-				d.glob(partNumber, "*")
-			case d.a.namesOnly(p):
-				d.vague(partName)
-				d.many = d.many || !quoted && d.splitting
-			case quoted || !d.splitting:
-				d.vague(partValue)
-			default:
-				d.vague(partMany)
-			}
+			d.output(p, quoted)
 		case *syntax.ProcSubst:
 			d.pipe = len(parts) == 1
 			d.lit("/dev/fd/")
@@ -145,6 +135,21 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 		default:
 			d.vague(partMany)
 		}
+	}
+}
+
+// output decodes what a command prints.
+func (d *decoder) output(p *syntax.CmdSubst, quoted bool) {
+	switch {
+	case d.a.printsNumber(p):
+		d.glob(partNumber, "*")
+	case d.a.namesOnly(p):
+		d.vague(partName)
+		d.many = d.many || !quoted && d.splitting
+	case quoted || !d.splitting:
+		d.vague(partValue)
+	default:
+		d.vague(partMany)
 	}
 }
 
@@ -292,13 +297,7 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 		}
 		return
 	}
-	simple := isSimple(p)
-	if v, ok := d.a.Shell.Vars[name]; ok && simple {
-		d.variable(v, quoted)
-		return
-	}
-	if v := d.place(name); simple && v != "" && (quoted || Plain(v) && !strings.ContainsAny(v, " \t\n")) && d.a.Found.Spend(len(v)) {
-		d.lit(v)
+	if isSimple(p) && d.named(name, quoted) {
 		return
 	}
 	many := name == "@" || name == "*" || p.Index != nil || p.Names != 0
@@ -307,6 +306,20 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 	} else {
 		d.vague(partValue)
 	}
+}
+
+// named adds the value of the variable with that name, and is false where it is not known.
+func (d *decoder) named(name string, quoted bool) bool {
+	if v, ok := d.a.Shell.Vars[name]; ok {
+		d.variable(v, quoted)
+		return true
+	}
+	v := d.place(name)
+	if v == "" || !quoted && (!Plain(v) || strings.ContainsAny(v, " \t\n")) || !d.a.Found.Spend(len(v)) {
+		return false
+	}
+	d.lit(v)
+	return true
 }
 
 // isSimple says that an expansion is the value of a variable and nothing else.
@@ -333,15 +346,7 @@ func (d *decoder) variable(v Word, quoted bool) {
 	case !d.a.Found.Spend(len(v.Text)):
 		d.vague(partMany)
 	case !v.Known:
-		first := !d.unknown && len(d.buf) == 0
-		if d.glob(partGlob, v.Globs...); first {
-			d.head, d.tracked = v.Head, v.tracked
-		}
-		if first && d.head == "" && v.dashless && (quoted || !d.splitting) {
-			d.head = "n"
-		}
-		d.resplit = d.resplit || v.split || !quoted && d.globbing
-		d.loose = d.loose || !quoted && d.splitting && v.Head == "" && d.splits(v.Globs)
+		d.unknownValue(v, quoted)
 	case quoted || !d.globbing:
 		d.lit(v.Text)
 	case d.a.Dialect == script.Zsh || d.a.Shell.Assigned["IFS"] || !Plain(v.Text) && strings.ContainsAny(v.Text, " \t\n\\{~"):
@@ -353,6 +358,19 @@ func (d *decoder) variable(v Word, quoted bool) {
 	default:
 		d.splitValue(v.Text)
 	}
+}
+
+// unknownValue adds the value of a variable of which the text fixed what it can be.
+func (d *decoder) unknownValue(v Word, quoted bool) {
+	first := !d.unknown && len(d.buf) == 0
+	if d.glob(partGlob, v.Globs...); first {
+		d.head, d.tracked = v.Head, v.tracked
+	}
+	if first && d.head == "" && v.dashless && (quoted || !d.splitting) {
+		d.head = "n"
+	}
+	d.resplit = d.resplit || v.split || !quoted && d.globbing
+	d.loose = d.loose || !quoted && d.splitting && v.Head == "" && d.splits(v.Globs)
 }
 
 // splits reports whether the shell can split what one of the patterns matches.

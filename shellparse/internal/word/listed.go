@@ -274,12 +274,8 @@ func (a *Reader) Line(cmd *syntax.WhileClause, sc *Scope) (name string, item Wor
 	if cmd.Until || len(cmd.Cond) != 1 || len(item.Globs) == 0 {
 		return "", Word{}
 	}
-	st := cmd.Cond[0]
-	call, ok := st.Cmd.(*syntax.CallExpr)
-	if !ok || st.Negated || st.Background || len(st.Redirs) > 0 || len(call.Args) == 0 {
-		return "", Word{}
-	}
-	if program, _ := Unquoted(call.Args[0]); program != "read" || a.Shell.Defines(program) {
+	call := a.reads(cmd.Cond[0])
+	if call == nil {
 		return "", Word{}
 	}
 	var argv []Word
@@ -297,6 +293,18 @@ func (a *Reader) Line(cmd *syntax.WhileClause, sc *Scope) (name string, item Wor
 	}
 	item.Many = false
 	return name, item
+}
+
+// reads is a statement that is a plain call of read; nil for another.
+func (a *Reader) reads(st *syntax.Stmt) *syntax.CallExpr {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || st.Negated || st.Background || len(st.Redirs) > 0 || len(call.Args) == 0 {
+		return nil
+	}
+	if program, _ := Unquoted(call.Args[0]); program != "read" || a.Shell.Defines(program) {
+		return nil
+	}
+	return call
 }
 
 // readOptions are those of read with which it takes a whole line, or a name that a zero byte ends.

@@ -192,16 +192,7 @@ func (set *Options) long(s *Scanned, words []Word, i int, st programs.Style) int
 		text = w.Head
 	}
 	name, val, attached := strings.Cut(text, "=")
-	o := set.Find(name)
-	if o == nil && (st == programs.Go || st == programs.Long) {
-		if strings.HasPrefix(name, "--") {
-			o = set.Find(name[1:])
-		} else {
-			o = set.Find("-" + name)
-		}
-	} else if o == nil && len(name) > 2 {
-		o = (*programs.Options)(set).Abbreviated(name)
-	}
+	o := set.spelled(name, st)
 	if o == nil && st == programs.Long && len(text) > 2 && text[1] != '-' {
 		// A compiler's -Idir.
 		if o = set.Find(text[:2]); o != nil && o.Arg == programs.Needed {
@@ -233,6 +224,22 @@ func (set *Options) long(s *Scanned, words []Word, i int, st programs.Style) int
 	}
 	s.Hits = append(s.Hits, h)
 	return took
+}
+
+// spelled is the long option with that name, in the other spellings of its style too; nil for none.
+func (set *Options) spelled(name string, st programs.Style) *programs.Option {
+	o := set.Find(name)
+	switch {
+	case o != nil:
+	case st == programs.Go || st == programs.Long:
+		if strings.HasPrefix(name, "--") {
+			return set.Find(name[1:])
+		}
+		return set.Find("-" + name)
+	case len(name) > 2:
+		return (*programs.Options)(set).Abbreviated(name)
+	}
+	return o
 }
 
 // short reads the bundled short options at words[i] and returns how many further words they took.

@@ -148,22 +148,26 @@ func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 		a.Vars[name] = items[0]
 		return
 	}
+	value.Globs = globsOf(items)
+	a.Vars[name] = value
+}
+
+// globsOf are patterns that match what the items can be; none where that is not known, or they are too many.
+func globsOf(items []Word) (globs []string) {
 	for i := range items {
 		switch w := &items[i]; {
 		case w.Known:
-			value.Globs = append(value.Globs, literal(w.Text))
+			globs = append(globs, literal(w.Text))
 		case len(w.Globs) == 0:
-			value.Globs = nil
-			a.Vars[name] = value
-			return
+			return nil
 		default:
-			value.Globs = append(value.Globs, w.Globs...)
+			globs = append(globs, w.Globs...)
 		}
 	}
-	if len(value.Globs) > maxGlobs {
-		value.Globs = nil
+	if len(globs) > maxGlobs {
+		return nil
 	}
-	a.Vars[name] = value
+	return globs
 }
 
 // Fresh runs f for a new shell, which shares no variables or functions that are not exported.
