@@ -64,7 +64,7 @@ const (
 // write publishes the manifest. The one before is kept, with its segments, for readers that are on their way
 // and in case the new one is lost.
 func (m *manifest) write(d *disk) error {
-	body, err := json.Marshal(m)
+	text, err := m.text()
 	if err != nil {
 		return err
 	}
@@ -76,11 +76,14 @@ func (m *manifest) write(d *disk) error {
 			return err
 		}
 	}
-	_, err = d.write(manifestName, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "callgate index %08x\n%s\n", crc32.Checksum(body, castagnoli), body)
-		return err
-	})
+	_, err = d.write(manifestName, func(w io.Writer) error { _, err := w.Write(text); return err })
 	return errors.Join(err, durable.SyncFolder(d.dir))
+}
+
+// text is the content of a manifest's file.
+func (m *manifest) text() ([]byte, error) {
+	body, err := json.Marshal(m)
+	return fmt.Appendf(nil, "callgate index %08x\n%s\n", crc32.Checksum(body, castagnoli), body), err
 }
 
 // errFormat says that an earlier version of callgate wrote the index.

@@ -43,7 +43,7 @@ func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 			c.HookRunner.Fire(e)
 		},
 	}
-	o.KB = c.KbFolder()
+	o.KB, o.Snapshots = c.KbFolder(), s.replica.indexes()
 	s.retrieval = retrieval.New(o)
 	s.closers = append(s.closers, s.retrieval.Close)
 	if o.KB != "" {

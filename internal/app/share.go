@@ -2,8 +2,15 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"time"
 
 	"callgate/internal/cluster"
+	"callgate/internal/retrieval"
 	"callgate/internal/upstream"
 	"callgate/rag"
 )
@@ -33,6 +40,62 @@ func (r *replica) shareLists(cacheDir string) {
 		r.problems.of("the cluster's lists", "lists of servers cannot be shared with the other replicas: "))
 	r.onClose(func() error { stop(); return nil })
 }
+
+// indexes are where replicas leave their search indexes; nil if they do not share them.
+func (r *replica) indexes() retrieval.Snapshots {
+	if r == nil || !r.config.Cluster.Indexes {
+		return nil
+	}
+	return indexes{r.cluster.Snapshots(), r.log}
+}
+
+// indexes are the search indexes that replicas share, by the names of their folders.
+type indexes struct {
+	stored *cluster.Snapshots
+	log    *slog.Logger
+}
+
+// indexEvery is how often a new state of an index is stored at most.
+const indexEvery = 10 * time.Minute
+
+func (s indexes) Take(ctx context.Context, dir string) error {
+	err := s.stored.Get(ctx, indexName(dir), func(r io.Reader) error {
+		restored, err := rag.Restore(ctx, dir, r)
+		if restored {
+			s.log.Info("cluster: search begins with the index of another replica", "index", filepath.Base(dir))
+		}
+		return err
+	})
+	if errors.Is(err, cluster.ErrNoSnapshot) {
+		return nil
+	}
+	return err
+}
+
+func (s indexes) Give(ctx context.Context, dir string, index *rag.Index) (current bool, err error) {
+	content, err := index.Content()
+	if err != nil {
+		return false, err
+	}
+	name := indexName(dir)
+	has, at, err := s.stored.Content(ctx, name)
+	switch {
+	case has == content: // nothing of nothing, too
+		return true, nil
+	case err == nil && time.Since(at) < indexEvery:
+		return false, nil
+	case err != nil && !errors.Is(err, cluster.ErrNoSnapshot):
+		return false, err
+	}
+	if err = s.stored.Put(ctx, name, content, func(w io.Writer) error { return index.Archive(ctx, w) }); err != nil {
+		return false, err
+	}
+	s.log.Info("cluster: other replicas can begin with this index", "index", filepath.Base(dir))
+	return true, nil
+}
+
+// indexName is the name of the index in a folder. Versions that write another format do not mix.
+func indexName(dir string) string { return fmt.Sprintf("%s.%d", filepath.Base(dir), rag.ArchiveFormat) }
 
 // notes is a knowledge base as its cluster knows it.
 type notes struct{ kb *rag.KB }

@@ -22,8 +22,8 @@ func (b *bucket) old() map[string]value {
 }
 
 // Reseal seals with the key's first secret what an older one has sealed, so that the older can be dropped. The trail
-// keeps what it was written with. It says how many values that were, without those that somebody else changed
-// meanwhile.
+// keeps what it was written with, and snapshots are removed. It says how many values that were, without those that
+// somebody else changed meanwhile.
 func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 	for key := range c.bucket.old() {
 		sealed, err := c.reseal(ctx, key)
@@ -43,7 +43,8 @@ func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 			return n, err
 		}
 	}
-	return n, nil
+	dropped, err := c.Snapshots().drop(ctx)
+	return n + dropped, err
 }
 
 // reseal seals one value anew. It is false when there was no need.

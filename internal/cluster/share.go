@@ -21,6 +21,7 @@ import (
 const (
 	Documents = "kb"     // of the knowledge base
 	Lists     = "lists1" // that servers sent last; the number is that of their format, so that versions do not mix
+	snapshots = "snapshots"
 )
 
 // Note is a text that replicas share: a document of the knowledge base, or the lists of a server.
@@ -174,7 +175,7 @@ func (k *sharing) list(ctx context.Context) (state string, err error) {
 	defer cancel()
 	stream, err := k.c.js.Stream(ctx, "OBJ_"+k.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if err = k.create(ctx); err == nil {
+		if err = createStore(ctx, k.c, k.name, 0); err == nil {
 			stream, err = k.c.js.Stream(ctx, "OBJ_"+k.name)
 		}
 	}
@@ -199,16 +200,16 @@ func (k *sharing) list(ctx context.Context) (state string, err error) {
 	return state, nil
 }
 
-// create makes the store.
-func (k *sharing) create(ctx context.Context) error {
+// createStore makes an object store, which drops what is older than age unless that is 0.
+func createStore(ctx context.Context, c *Cluster, name string, age time.Duration) error {
 	config := jetstream.ObjectStoreConfig{
-		Bucket: k.name, Description: "callgate, what replicas of worker " + k.c.o.Worker + " share",
-		Storage: jetstream.FileStorage, Replicas: k.c.copies(),
+		Bucket: name, Description: "callgate, what replicas of worker " + c.o.Worker + " share", TTL: age,
+		Storage: jetstream.FileStorage, Replicas: c.copies(),
 	}
-	_, err := k.c.js.CreateObjectStore(ctx, config)
-	if oneServer(k.c.o.URL, err) {
+	_, err := c.js.CreateObjectStore(ctx, config)
+	if oneServer(c.o.URL, err) {
 		config.Replicas = 1
-		_, err = k.c.js.CreateObjectStore(ctx, config)
+		_, err = c.js.CreateObjectStore(ctx, config)
 	}
 	return err
 }

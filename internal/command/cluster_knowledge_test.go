@@ -10,7 +10,7 @@ import (
 )
 
 // TestDocumentsOfThree adds a document on the machine of one replica: hosts find it at every other, until it is removed
-// on the machine of a third.
+// on the machine of a third. One replica indexes the workspace, and the others begin with that.
 func TestDocumentsOfThree(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -19,7 +19,9 @@ func TestDocumentsOfThree(t *testing.T) {
 	if elsewhere(t) {
 		return
 	}
-	team := teamOf(t, 3, t.TempDir(), allowAll, "", "--rag", "--cluster-lease", "1m") // none is lost here, and a busy machine is slow to hear
+	work := t.TempDir()
+	write(t, filepath.Join(work, "zanzibar.go"), "package zanzibar // sails to the island of cloves\n")
+	team := teamOf(t, 3, work, allowAll, "", "--rag", "--cluster-indexes", "--cluster-lease", "1m") // none is lost here, and a busy machine is slow to hear
 	team.startAll()
 	first, second, third := team.members[0], team.members[1], team.members[2]
 	run := func(m *member, args ...string) string {
@@ -50,7 +52,15 @@ func TestDocumentsOfThree(t *testing.T) {
 		if err != nil || !strings.Contains(string(answer), "ninety days") {
 			t.Errorf("a host found %s, %v", answer, err)
 		}
+		answer, err = h.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"callgate_search","arguments":{"query":"island of cloves"}}}`)
+		if err != nil || !strings.Contains(string(answer), "zanzibar.go") {
+			t.Errorf("a host found %s, %v", answer, err)
+		}
+		waits.Until(t, "one replica leaves its index to the others", func() bool { return team.said("can begin with this index") == 1 })
 		h.end()
+	}
+	if n := team.said("begins with the index of another replica"); n != 2 {
+		t.Errorf("%d replicas began with the index of another one", n)
 	}
 
 	// A file with the same text, added elsewhere, is a document of its own, and stays when the first changes.
@@ -75,6 +85,16 @@ func TestDocumentsOfThree(t *testing.T) {
 	for _, m := range team.members {
 		waits.Until(t, m.name+" has it no more", func() bool { return !strings.Contains(run(m, "kb", "list"), id) })
 	}
+}
+
+// said is how many replicas said that on their standard error.
+func (team *team) said(text string) (n int) {
+	for _, m := range team.members {
+		if strings.Contains(m.c.stderr.String(), text) {
+			n++
+		}
+	}
+	return n
 }
 
 // TestListsOfThree has a host at one replica: the others know the tools of its server, which never ran there.

@@ -39,6 +39,8 @@ type clusterConfig struct {
 
 	TrailAge   time.Duration // the stream of the audit trail keeps records for so long; 0 keeps all
 	TrailBytes int64         // and so many bytes of them; 0 is no limit
+
+	Indexes bool // replicas share their search indexes
 }
 
 // clusterSettings are those of callgate serve, and of the commands about a cluster.
@@ -55,6 +57,7 @@ var clusterSettings = []setting{
 	{"cluster.lease", "cluster-lease", "how long a replica may go on without hearing from the cluster", cluster.DefaultLease},
 	{"cluster.trailAge", "cluster-trail-age", "how long the cluster keeps records of the audit trail that the replica itself has; 0s keeps all", cluster.DefaultTrailAge},
 	{"cluster.trailBytes", "cluster-trail-bytes", "how many bytes of records that a replica also has the cluster keeps, whatever their age; 0 is no limit", 0},
+	{"cluster.indexes", "cluster-indexes", "share search indexes, so that a new replica need not build them", false},
 }
 
 // On reports whether this callgate is to be a replica.

@@ -34,6 +34,9 @@ type Options struct {
 	Home    string   // is not searched unless it stands in Roots
 	Watch   bool     // changes are followed while a session is there
 
+	// Snapshots of indexes let this process begin with what another one indexed; nil: it builds its own.
+	Snapshots Snapshots
+
 	KB   string                                      // folder of the worker's knowledge base; "" is one in memory for each session
 	Tell func(sessionID string, e rag.Event)         // hears how far indexes are; may be nil
 	Done func(sessionID, root string, s rag.Summary) // hears that an index was brought up to date; may be nil

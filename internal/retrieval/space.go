@@ -43,6 +43,7 @@ type Status struct {
 type space struct {
 	service *Service
 	root    string
+	dir     string     // of the index
 	index   *rag.Index // nil: it could not be opened, see status.Error
 
 	controlling sync.Mutex // held while it is restarted, stopped or closed
@@ -68,29 +69,28 @@ func (s *Service) open(root string) *space {
 	w := &space{service: s, root: root, sessions: map[string]bool{}, settled: make(chan struct{})}
 	w.status = Status{Path: root, State: Failed}
 	w.cancel = func() {}
-	index, err := s.openIndex(root)
-	if err != nil {
+	if err := w.openIndex(); err != nil {
 		s.o.Logger.Warn("retrieval: a workspace cannot be searched", "path", root, "error", err)
 		w.status.Error = err.Error()
 		close(w.settled)
 		return w
 	}
-	w.index = index
 	w.start()
 	return w
 }
 
-func (s *Service) openIndex(root string) (*rag.Index, error) {
-	dir, err := rag.Dir(s.o.Indexes, root)
-	if err != nil {
-		return nil, err
+func (w *space) openIndex() (err error) {
+	s := w.service
+	if w.dir, err = rag.Dir(s.o.Indexes, w.root); err != nil {
+		return err
 	}
 	o := s.o.Index
-	if o.Denied, err = s.o.Denied(root); err != nil {
-		return nil, err
+	if o.Denied, err = s.o.Denied(w.root); err != nil {
+		return err
 	}
 	o.Rules = s.o.Rules
-	return rag.Open(dir, o)
+	w.index, err = rag.Open(w.dir, o)
+	return err
 }
 
 // start brings the index up to date, on a goroutine of its own, and goes on to follow changes if that is wanted.
@@ -104,7 +104,11 @@ func (w *space) start() {
 	w.mu.Unlock()
 	w.running.Go(func() {
 		defer cancel()
+		w.take(ctx)
+		var giving sync.WaitGroup
+		giving.Go(func() { w.give(ctx) })
 		w.run(ctx)
+		giving.Wait()
 	})
 }
 
