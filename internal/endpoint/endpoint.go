@@ -253,11 +253,11 @@ type visit struct {
 
 // admitted lets requests in that the door knows, to rooms and views that exist.
 func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
-	return s.known(func(v visit, who Guest) { s.enter(v, who, serve) })
+	return s.known(func(v visit) { s.enter(v, serve) })
 }
 
 // known lets requests by that the door knows. Their context ends when the door does not know them any more.
-func (s *Server) known(serve func(visit, Guest)) http.HandlerFunc {
+func (s *Server) known(serve func(visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		set := s.set.Load()
 		door := set.Door
@@ -281,7 +281,7 @@ func (s *Server) known(serve func(visit, Guest)) http.HandlerFunc {
 			s.known(serve)(w, r)
 			return
 		}
-		serve(visit{w: w, r: r.WithContext(ctx), who: who, held: h}, who)
+		serve(visit{w: w, r: r.WithContext(ctx), who: who, held: h})
 	}
 }
 

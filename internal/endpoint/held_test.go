@@ -249,7 +249,7 @@ func TestTooNarrowAScope(t *testing.T) {
 	} {
 		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/mcp", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
-		s.known(func(visit, Guest) { t.Error("let in") })(w, r)
+		s.known(func(visit) { t.Error("let in") })(w, r)
 		if got := w.Header().Get("WWW-Authenticate"); w.Code != want.status || !strings.Contains(got, want.challenge) || strings.Contains(got, want.notIn) {
 			t.Errorf("%d %s", w.Code, got)
 		}

@@ -123,16 +123,24 @@ func (s *Server) read(v visit) (rpc.Message, error) {
 		}
 		return m, &httpError{http.StatusBadRequest, code, err.Error()}
 	}
-	if bytes.IndexByte(body, '\n') < 0 && bytes.IndexByte(body, '\r') < 0 {
-		return m, nil
+	if line, changed := oneLine(body); changed {
+		return proxy.ParseMessage(line) // servers get lines
 	}
-	// What was parsed has line ends between its tokens alone, where they are white space. Servers get lines.
-	return proxy.ParseMessage(bytes.Map(func(r rune) rune {
+	return m, nil
+}
+
+// oneLine is a message without line ends, which are white space between its tokens: in a stream of lines or events they
+// would be its end.
+func oneLine(message []byte) (line []byte, changed bool) {
+	if bytes.IndexByte(message, '\n') < 0 && bytes.IndexByte(message, '\r') < 0 { // ten times as fast as ContainsAny
+		return message, false
+	}
+	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' {
 			return ' '
 		}
 		return r
-	}, body))
+	}, message), true
 }
 
 func isJSON(contentType string) bool {

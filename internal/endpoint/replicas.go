@@ -84,7 +84,7 @@ func (r *relay) passOn(v visit, name, epoch string, to home) {
 
 // sessions passes requests of sessions that live elsewhere on if the door knows who sends them, see Server.known. All
 // others go to next.
-func (r *relay) sessions(known func(serve func(visit, Guest)) http.HandlerFunc, next http.Handler) http.Handler {
+func (r *relay) sessions(known func(serve func(visit)) http.HandlerFunc, next http.Handler) http.Handler {
 	if r == nil {
 		return next
 	}
@@ -101,7 +101,7 @@ func (r *relay) sessions(known func(serve func(visit, Guest)) http.HandlerFunc, 
 			next.ServeHTTP(w, req)
 			return
 		}
-		known(func(v visit, _ Guest) { r.passOn(v, name, epoch, home{}) })(w, req)
+		known(func(v visit) { r.passOn(v, name, epoch, home{}) })(w, req)
 	})
 }
 

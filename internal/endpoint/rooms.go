@@ -82,8 +82,8 @@ func (s *Server) turnAway(v visit, id []byte, err error) {
 }
 
 // enter lets a guest into the room that the credential and the path name.
-func (s *Server) enter(v visit, who Guest, serve func(visit)) {
-	room, leave, err := s.o.Rooms.Enter(v.r, who, v.r.PathValue("tenant"))
+func (s *Server) enter(v visit, serve func(visit)) {
+	room, leave, err := s.o.Rooms.Enter(v.r, v.who, v.r.PathValue("tenant"))
 	if err != nil {
 		status, refused := http.StatusServiceUnavailable, (*tenants.Refused)(nil)
 		switch {

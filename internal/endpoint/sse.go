@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -50,15 +49,7 @@ func (e events) write(name, id string, data []byte) error {
 		head = append(append(append(head, "id: "...), id...), '\n')
 	}
 	head = append(head, "data: "...)
-	// A line end inside a message is white space; inside of an event it would be the end of a line.
-	if bytes.ContainsAny(data, "\r\n") {
-		data = bytes.Map(func(r rune) rune {
-			if r == '\r' || r == '\n' {
-				return ' '
-			}
-			return r
-		}, data)
-	}
+	data, _ = oneLine(data)
 	if len(data) < piece {
 		return e.send(append(append(head, data...), "\n\n"...))
 	}
