@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"callgate/internal/cluster"
@@ -58,10 +59,10 @@ func (r *replica) shareCredentials(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	trouble := r.problems.of("the cluster's credentials", "credentials cannot be shared with the other replicas: ")
 	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var sharing sync.WaitGroup
+	sharing.Go(func() {
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
 		for {
@@ -73,21 +74,16 @@ func (r *replica) shareCredentials(ctx context.Context) error {
 			if r.cluster.Fresh() != nil {
 				continue
 			}
-			now, err := r.agreeOnCredentials(ctx, last)
-			if err != nil {
-				r.problems.set("the cluster's credentials", "credentials cannot be shared with the other replicas: "+err.Error())
-				continue
-			}
-			r.problems.set("the cluster's credentials")
-			last = now
+			last, err = r.agreeOnCredentials(ctx, last)
+			trouble(err)
 		}
-	}()
-	r.onClose(func() error { stop(); <-done; return nil })
+	})
+	r.onClose(func() error { stop(); sharing.Wait(); return nil })
 	return nil
 }
 
 // agreeOnCredentials merges the folder and the cluster. last is what both had before; nil for a new replica, which then
-// takes the cluster's.
+// takes the cluster's. It returns what both have now, also beside an error.
 func (r *replica) agreeOnCredentials(ctx context.Context, last map[string]string) (map[string]string, error) {
 	document := r.cluster.Document(documentCredentials)
 	for {
@@ -136,34 +132,49 @@ func (r *replica) agreeOnCredentials(ctx context.Context, last map[string]string
 				return last, err
 			}
 		}
-		return agreed, r.takeCredentials(ours, agreed)
+		return r.takeCredentials(last, ours, agreed)
 	}
 }
 
-// takeCredentials makes the folder hold what was agreed on.
-func (r *replica) takeCredentials(ours, agreed map[string]string) error {
-	dir := credentials.Dir(r.config.DataDir)
+// takeCredentials makes the folder hold what was agreed on, as far as it can, and returns what both have then. What the
+// folder got elsewhere is no news of this replica afterwards, even if another credential could not be written.
+func (r *replica) takeCredentials(last, ours, agreed map[string]string) (both map[string]string, failed error) {
+	both = map[string]string{}
+	keep := func(name string) { // what both had before
+		if token, had := last[name]; had {
+			both[name] = token
+		}
+	}
 	for name, token := range agreed {
-		if ours[name] == token {
-			continue
+		if ours[name] != token {
+			if err := r.writeCredential(name, token); err != nil {
+				failed = errors.Join(failed, err)
+				keep(name)
+				continue
+			}
+			r.log.Info("cluster: a credential was taken over from the other replicas", "credential", name)
 		}
-		if filepath.Base(name) != name || strings.HasPrefix(name, ".") {
-			return fmt.Errorf("%q is not a name for a credential", name)
-		}
-		if err := credentials.WritePrivate(filepath.Join(dir, name), []byte(token)); err != nil {
-			return err
-		}
-		r.log.Info("cluster: a credential was taken over from the other replicas", "credential", name)
+		both[name] = token
 	}
 	for name := range ours {
-		if _, still := agreed[name]; !still {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return err
-			}
-			r.log.Info("cluster: a credential was removed by another replica", "credential", name)
+		if _, still := agreed[name]; still {
+			continue
 		}
+		if err := os.Remove(filepath.Join(credentials.Dir(r.config.DataDir), name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			failed = errors.Join(failed, err)
+			keep(name)
+			continue
+		}
+		r.log.Info("cluster: a credential was removed by another replica", "credential", name)
 	}
-	return nil
+	return both, failed
+}
+
+func (r *replica) writeCredential(name, token string) error {
+	if filepath.Base(name) != name || strings.HasPrefix(name, ".") {
+		return fmt.Errorf("%q is not a name for a credential", name)
+	}
+	return credentials.WritePrivate(filepath.Join(credentials.Dir(r.config.DataDir), name), []byte(token))
 }
 
 // Restoration says what a backup brings back, and what becomes of the cluster's credentials. The backup's come back with

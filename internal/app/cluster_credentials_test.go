@@ -2,12 +2,16 @@ package app
 
 import (
 	"errors"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"callgate/internal/companion/credentials"
+	"callgate/internal/config"
 )
 
 // A file that is damaged at one replica is not taken away from the others, and does not keep the rest from being shared.
@@ -54,5 +58,47 @@ func TestADamagedCredentialIsNoNewsToOtherReplicas(t *testing.T) {
 	}
 	if now, err := sharedCredentials(dir, before, false); err != nil || now["view@bob"] != "" || len(now) != len(before)-1 {
 		t.Errorf("removed: %d of %d, %v", len(now), len(before), err)
+	}
+}
+
+// A replica that cannot write one of the credentials takes the others over. Afterwards these are no news of its own.
+func TestRotatedCredentialStaysRotated(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := credentials.Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	r := &replica{config: &config.Config{DataDir: dir}, log: slog.New(slog.DiscardHandler)}
+	ours := func(known map[string]string) map[string]string {
+		held, err := sharedCredentials(dir, known, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return held
+	}
+	before := ours(nil)
+	folder := filepath.Join(credentials.Dir(dir), "view@bob")
+	if err := os.MkdirAll(filepath.Join(folder, "x"), 0o700); err != nil { // so it cannot be written
+		t.Fatal(err)
+	}
+	rotated := maps.Clone(before)
+	rotated["approve"], rotated["view@bob"] = strings.Repeat("1", 43), strings.Repeat("b", 43)
+	delete(rotated, "tools")
+	both, err := r.takeCredentials(before, ours(before), rotated)
+	if err == nil {
+		t.Fatal("it could write all")
+	}
+	if both["approve"] != rotated["approve"] || both["view@bob"] != "" || both["tools"] != "" {
+		t.Errorf("the rest was not taken: %v", slices.Sorted(maps.Keys(both)))
+	}
+	for name, token := range ours(both) {
+		if both[name] != token {
+			t.Errorf("%s is news of this replica", name)
+		}
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	if both, err = r.takeCredentials(both, ours(both), rotated); err != nil || !maps.Equal(both, rotated) {
+		t.Errorf("in the end: %v, %v", slices.Sorted(maps.Keys(both)), err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -115,7 +114,7 @@ func callOf(entryKey string) string { return entryKey[:strings.LastIndexByte(ent
 
 func idOf(entryKey string) string { return entryKey[strings.LastIndexByte(entryKey, '.')+1:] }
 
-// ErrMoved says that an approval cannot be decided here, because another process has it or it is decided.
+// errMoved says that an approval cannot be decided here, because another process has it or it is decided.
 var errMoved = fmt.Errorf("%w: another replica took it over or decided it", gate.ErrNotPending)
 
 func (a *Approvals) write(key string, e entry, rev uint64, live time.Duration) (uint64, error) {
@@ -180,7 +179,17 @@ func (a *Approvals) uses(key string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	h, waits := a.owned[idOf(key)]
-	return a.begun[key] || waits && h.key == key || slices.Contains(slices.Collect(maps.Values(a.taken)), key)
+	return a.begun[key] || waits && h.key == key || a.takes(key)
+}
+
+// takes reports whether this process has claimed an entry. The caller holds mu.
+func (a *Approvals) takes(key string) bool {
+	for _, taken := range a.taken {
+		if taken == key {
+			return true
+		}
+	}
+	return false
 }
 
 // Change implements gate.Ledger.

@@ -14,8 +14,8 @@ import (
 )
 
 // A backup has one JSON object a line: first its source, then each key with its sealed value. To read it you need the
-// cluster's key. It leaves out beats, budgets and decided approvals, because a decision that was taken since would be
-// taken twice.
+// cluster's key. It leaves out beats, budgets, locks and decided approvals, because a decision that was taken since would
+// be taken twice.
 type backupHead struct {
 	Backup string    `json:"callgateBackup"` // version of the format
 	Bucket string    `json:"bucket"`
@@ -32,7 +32,8 @@ const backupVersion = "1"
 // backupPlace is the place that values of a backup are sealed for, so that no value in NATS passes for one.
 func backupPlace(key string) string { return "backup " + key }
 
-// Backup writes the content of the bucket and returns the number of keys.
+// Backup writes the content of the bucket and returns the number of keys. If documents cannot be read it writes the rest,
+// and the error names them.
 func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 	out := bufio.NewWriter(w)
 	write := func(line any) {
@@ -47,8 +48,12 @@ func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 	write(backupHead{backupVersion, c.bucket.name, c.o.now().UTC()})
 	held := c.bucket.under("")
 	keys := make([]string, 0, len(held))
+	var unread []error
 	for key, v := range held {
 		var e entry
+		if v.err != nil && isDocument(key) {
+			unread = append(unread, fmt.Errorf("%s: %w", key, v.err))
+		}
 		if v.body == nil || isFleeting(key) || strings.HasPrefix(key, "ask.") && (json.Unmarshal(v.body, &e) != nil || e.State != statePending) {
 			continue
 		}
@@ -59,7 +64,10 @@ func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 		write(backupLine{key, c.bucket.sealer.seal(backupPlace(key), held[key].body)})
 		n++
 	}
-	return n, errors.Join(err, out.Flush())
+	if err = errors.Join(err, out.Flush()); err == nil {
+		err = errors.Join(unread...)
+	}
+	return n, err
 }
 
 // Difference is a document that a backup has otherwise than the cluster. Its texts are nil where there is none.
@@ -131,7 +139,7 @@ func (c *Cluster) Restore(ctx context.Context, r io.Reader, o Restoring) (restor
 
 // readBackup calls f with each key of a backup of this bucket, and what stood under it.
 func (c *Cluster) readBackup(r io.Reader, f func(key string, body []byte) error) error {
-	in := json.NewDecoder(bufio.NewReader(r))
+	in := json.NewDecoder(r)
 	var head backupHead
 	if err := in.Decode(&head); err != nil || head.Backup != backupVersion {
 		return errors.Join(errors.New("this is not a backup of a cluster"), err)

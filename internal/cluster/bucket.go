@@ -182,6 +182,8 @@ func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
 		return nil, err
 	case last > 0 && !b.c.o.Restores:
 		return nil, b.memory.lost("the bucket is gone")
+	case b.c.o.onlooker && !b.c.o.Restores:
+		return nil, fmt.Errorf("no replica of worker %s has ever run in this cluster: start one, or use callgate cluster restore --replace", b.c.o.Worker)
 	}
 	config := b.config(b.c.copies())
 	if last > 0 {

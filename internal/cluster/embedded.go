@@ -56,7 +56,7 @@ func startServer(o Options) (*server, error) {
 	options := &natsserver.Options{
 		ServerName: o.Name, Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, TLSConfig: identity, TLSTimeout: 5,
 		JetStream: true, StoreDir: filepath.Join(o.DataDir, "cluster"), NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
-		SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50, // the disk is the bound: the trail is never purged
+		SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50, // the disk is the bound
 		WriteDeadline: 10 * time.Second, DisableJetStreamBanner: true,
 	}
 	if len(o.Peers) > 0 {

@@ -60,6 +60,7 @@ func (l *locks) hold(ctx context.Context, name string) (until time.Time, unlock 
 				return began.Add(l.lease), func() { l.unlock(key, held) }, nil
 			}
 			if !errors.Is(err, errConflict) {
+				go l.disown(key, mine) // it ends with the cluster
 				return until, nil, err
 			}
 			continue
@@ -90,12 +91,34 @@ func (l *locks) unlock(key string, held uint64) {
 		return
 	}
 	go func() { // it ends with the cluster, whose entry ends by itself then
-		for !free() {
-			select {
-			case <-time.After(l.lease / 10):
-			case <-l.ctx.Done():
-				return
-			}
+		for l.pause() && !free() {
 		}
 	}()
+}
+
+// disown frees a lock that this process tried to take without hearing whether it has it.
+func (l *locks) disown(key string, mine holder) {
+	for {
+		_, v, err := l.bucket.read(l.ctx, key)
+		var now holder
+		switch {
+		case errors.Is(err, errNone):
+			return
+		case err != nil && l.pause():
+			continue
+		case err == nil && json.Unmarshal(v.body, &now) == nil && now == mine:
+			l.unlock(key, v.rev)
+		}
+		return
+	}
+}
+
+// pause waits a little, and is false when the cluster has ended.
+func (l *locks) pause() bool {
+	select {
+	case <-time.After(l.lease / 10):
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
 }

@@ -23,7 +23,11 @@ func Look(ctx context.Context, o Options) (*Cluster, error) {
 		return c, nil
 	case <-waiting.Done():
 		c.Close()
-		return nil, errors.Join(fmt.Errorf("%w: nothing was heard of worker %s within %s", ErrAway, o.Worker, 2*c.o.Lease), ctx.Err())
+		err := ctx.Err()
+		if trouble := c.bucket.trouble.Load(); trouble != nil {
+			err = *trouble
+		}
+		return nil, errors.Join(fmt.Errorf("%w: nothing was heard of worker %s within %s", ErrAway, o.Worker, 2*c.o.Lease), err)
 	}
 }
 

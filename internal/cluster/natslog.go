@@ -6,48 +6,43 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // natsLog sends what the embedded server says to callgate's log. Most of its warnings and errors are about routes and
 // leaders, which come and go with replicas: they are information. What it says of its storage is not.
 type natsLog struct {
-	log *slog.Logger
-
-	mu    *sync.Mutex
-	named *time.Time // when a duplicate name was told last
-}
-
-func newNatsLog(log *slog.Logger) natsLog { return natsLog{log, new(sync.Mutex), new(time.Time)} }
-
-func (n natsLog) Noticef(format string, v ...any) { n.say(slog.LevelDebug, format, v) }
-func (n natsLog) Warnf(format string, v ...any)   { n.say(slog.LevelWarn, format, v) }
-func (n natsLog) Errorf(format string, v ...any)  { n.say(slog.LevelError, format, v) }
-func (n natsLog) Fatalf(format string, v ...any)  { n.log.Error("nats: " + fmt.Sprintf(format, v...)) }
-func (n natsLog) Debugf(format string, v ...any)  {}
-func (n natsLog) Tracef(format string, v ...any)  {}
-
-func (n natsLog) say(level slog.Level, format string, v []any) {
-	text := fmt.Sprintf(format, v...)
-	if strings.Contains(text, "duplicate name") {
-		n.duplicate(text)
-		return
-	}
-	n.log.Log(context.Background(), levelOf(level, text), "nats: "+text)
+	log   *slog.Logger
+	named rate.Sometimes // tells of a duplicate name
 }
 
 // duplicateEvery is how often people are told of a name that two replicas have: NATS says it many times a second.
 const duplicateEvery = time.Minute
 
-func (n natsLog) duplicate(text string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if time.Since(*n.named) > duplicateEvery {
-		*n.named = time.Now()
-		n.log.Warn("cluster: two replicas have the same cluster.name; give each its own", "nats", text)
+func newNatsLog(log *slog.Logger) *natsLog {
+	return &natsLog{log: log, named: rate.Sometimes{Interval: duplicateEvery}}
+}
+
+func (n *natsLog) Noticef(format string, v ...any) { n.say(slog.LevelDebug, format, v) }
+func (n *natsLog) Warnf(format string, v ...any)   { n.say(slog.LevelWarn, format, v) }
+func (n *natsLog) Errorf(format string, v ...any)  { n.say(slog.LevelError, format, v) }
+func (n *natsLog) Fatalf(format string, v ...any)  { n.log.Error("nats: " + fmt.Sprintf(format, v...)) }
+func (n *natsLog) Debugf(format string, v ...any)  {}
+func (n *natsLog) Tracef(format string, v ...any)  {}
+
+func (n *natsLog) say(level slog.Level, format string, v []any) {
+	text := fmt.Sprintf(format, v...)
+	if strings.Contains(text, "duplicate name") {
+		n.named.Do(func() {
+			n.log.Warn("cluster: two replicas have the same cluster.name; give each its own", "nats", text)
+		})
+		return
 	}
+	n.log.Log(context.Background(), levelOf(level, text), "nats: "+text)
 }
 
 var (
@@ -62,12 +57,7 @@ var (
 func levelOf(level slog.Level, text string) slog.Level {
 	lower := strings.ToLower(text)
 	has := func(words []string) bool {
-		for _, word := range words {
-			if strings.Contains(lower, word) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(lower, word) })
 	}
 	switch {
 	case level < slog.LevelWarn || strings.Contains(text, "DO NOT USE IN PRODUCTION"):

@@ -16,7 +16,7 @@ func private(path string) error {
 		return err
 	}
 	mode, open := info.Mode().Perm(), os.FileMode(0o077)
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid == 0 && os.Geteuid() != 0 {
 		open = 0o027
 	}
 	if mode&open != 0 {

@@ -81,7 +81,11 @@ func RenewTrail(ctx context.Context, c *Cluster) (messages uint64, renewed bool,
 		if old, err = c.js.UpdateStream(ctx, from); err != nil {
 			return 0, false, err
 		}
-		time.Sleep(writeWithin) // what was on its way to the old one is there, or came to nothing
+		select {
+		case <-time.After(writeWithin): // what was on its way to the old one is there, or came to nothing
+		case <-ctx.Done():
+			return 0, false, ctx.Err()
+		}
 		if err := t.copied(ctx, old, next); err != nil {
 			return 0, false, fmt.Errorf("the new stream does not have all yet, and replicas keep their records meanwhile; run it again: %w", err)
 		}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +56,7 @@ type sharing struct {
 	sealer sealer
 
 	heads   map[string]string // by ID: the digest of the store's object
+	unread  map[string]unread // by ID: the objects that are of no use
 	agreed  map[string]agreed // by ID: what this replica and the store both had
 	looked  bool
 	version string // of the notes when they were looked at
@@ -65,6 +68,15 @@ type agreed struct {
 	Object string `json:"object"`         // digest of the sealed object
 	Note   string `json:"note,omitempty"` // digest of the note; "" when it was removed
 }
+
+// unread is an object that does not open, or holds something else.
+type unread struct {
+	object string // its digest
+	err    error
+}
+
+// errUnread is why an object is not looked at again until it changes.
+var errUnread = errors.New("it cannot be read")
 
 const (
 	noteEvery   = time.Second
@@ -81,7 +93,7 @@ func Share(c *Cluster, what string, notes Notes, file string, trouble func(error
 	k := newSharing(c, what)
 	k.notes, k.file = notes, file
 	var rounds sync.WaitGroup
-	share := func() {
+	rounds.Go(func() {
 		for ctx.Err() == nil {
 			if err := k.round(ctx); ctx.Err() == nil {
 				trouble(err)
@@ -91,15 +103,14 @@ func Share(c *Cluster, what string, notes Notes, file string, trouble func(error
 			case <-ctx.Done():
 			}
 		}
-	}
-	rounds.Go(share)
+	})
 	c.owned.Go(rounds.Wait)
 	return func() { cancel(); rounds.Wait() }
 }
 
 func newSharing(c *Cluster, what string) *sharing {
 	name := storeName(c, what)
-	return &sharing{c: c, name: name, sealer: c.o.Key.sealer(name)}
+	return &sharing{c: c, name: name, unread: map[string]unread{}, sealer: c.o.Key.sealer(name)}
 }
 
 func storeName(c *Cluster, what string) string {
@@ -119,7 +130,7 @@ func (k *sharing) round(ctx context.Context) (err error) {
 	}
 	version, err := k.notes.Version()
 	if err != nil || k.looked && version == k.version && state == k.state {
-		return err
+		return errors.Join(err, k.cannotRead())
 	}
 	if version == "" { // the folder is new, or somebody removed it: nobody removed its documents
 		clear(k.agreed)
@@ -132,7 +143,15 @@ func (k *sharing) round(ctx context.Context) (err error) {
 	if failed == nil {
 		k.looked, k.version, k.state = true, version, state
 	}
-	return errors.Join(failed, k.save())
+	return errors.Join(failed, k.cannotRead(), k.save())
+}
+
+// cannotRead names the objects that are of no use.
+func (k *sharing) cannotRead() (failed error) {
+	for _, id := range slices.Sorted(maps.Keys(k.unread)) {
+		failed = errors.Join(failed, k.unread[id].err)
+	}
+	return failed
 }
 
 // reconcile takes what changed in the store since both sides agreed, and gives what changed here. A note that changed on
@@ -142,9 +161,15 @@ func (k *sharing) reconcile(ctx context.Context, all []Note) (failed error) {
 	for _, n := range all {
 		here[n.ID] = n.digest()
 	}
+	maps.DeleteFunc(k.unread, func(id string, u unread) bool { return k.heads[id] != u.object })
 	for id, object := range k.heads {
-		if k.agreed[id].Object != object {
-			failed = errors.Join(failed, k.take(ctx, id, here))
+		if k.agreed[id].Object == object || k.unread[id].object == object {
+			continue
+		}
+		if err := k.take(ctx, id, here); errors.Is(err, errUnread) {
+			k.unread[id] = unread{object, err}
+		} else {
+			failed = errors.Join(failed, err)
 		}
 	}
 	give := func(n Note) {
@@ -240,7 +265,7 @@ func (k *sharing) fetch(ctx context.Context, id string) (n Note, object string, 
 	defer cancel()
 	info, err := k.store.GetInfo(ctx, id)
 	if err == nil && info.Size > maxObject {
-		err = fmt.Errorf("it has %d bytes, more than %d", info.Size, maxObject)
+		err = fmt.Errorf("%w: it has %d bytes, more than %d", errUnread, info.Size, maxObject)
 	}
 	if err != nil {
 		return n, "", false, err
@@ -262,6 +287,9 @@ func (k *sharing) fetch(ctx context.Context, id string) (n Note, object string, 
 	}
 	if err == nil && n.ID != id {
 		err = fmt.Errorf("it says that it is %q", n.ID)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errUnread, err)
 	}
 	return n, info.Digest, old, err
 }

@@ -3,9 +3,13 @@
 package cluster
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"callgate/internal/testserver/waits"
 )
@@ -46,4 +50,87 @@ func TestUnreadNoteStays(t *testing.T) {
 	}
 	put(Note{ID: "a", Text: "new lists"})
 	other("the other has the new ones", "a", "new lists")
+}
+
+// counting counts how often notes are read.
+type counting struct {
+	*shelf
+	reads int
+}
+
+func (c *counting) All() ([]Note, error) { c.reads++; return c.shelf.All() }
+
+// An object that does not open is told of in each round, and looked at once.
+func TestUnreadObjectCostsNothing(t *testing.T) {
+	c := open(t, 1)[0]
+	k := newSharing(c, Documents)
+	notes := &counting{shelf: &shelf{}}
+	k.notes, k.file = notes, filepath.Join(t.TempDir(), "agreed")
+	if err := notes.Put(t.Context(), Note{ID: "a", Text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	round := func() error { return k.round(t.Context()) }
+	if err := errors.Join(round(), round()); err != nil { // the second sees what the first wrote
+		t.Fatal(err)
+	}
+	if _, err := k.store.PutBytes(t.Context(), "bad", []byte("not sealed")); err != nil {
+		t.Fatal(err)
+	}
+	if err := round(); !errors.Is(err, errUnread) {
+		t.Error(err)
+	}
+	before := notes.reads
+	for range 3 {
+		if err := round(); !errors.Is(err, errUnread) || !strings.Contains(err.Error(), "bad") {
+			t.Error(err)
+		}
+	}
+	if notes.reads != before {
+		t.Errorf("notes were read %d times more", notes.reads-before)
+	}
+	if _, err := k.put(t.Context(), Note{ID: "bad", Text: "good now"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := round(); err != nil || notes.held()["bad"].Text != "good now" {
+		t.Errorf("%v, %v", notes.held(), err)
+	}
+}
+
+// A backup of a bucket with a document that nobody can read has the rest, and says what it lacks.
+func TestBackupWithoutWhatIsUnread(t *testing.T) {
+	c := open(t, 1)[0]
+	for _, name := range []string{"rules", "freeze"} {
+		if _, err := c.Document(name).Replace(t.Context(), 0, []byte("{}"), "me"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waits.Until(t, "both are known here", func() bool { return len(c.bucket.under("rules"))+len(c.bucket.under("freeze")) == 2 })
+	c.bucket.mu.Lock()
+	v := c.bucket.seen["rules"]
+	v.body, v.err = nil, ErrNewer
+	c.bucket.seen["rules"] = v
+	c.bucket.mu.Unlock()
+	var backup bytes.Buffer
+	if n, err := c.Backup(&backup); n != 1 || !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "rules") || !strings.Contains(backup.String(), `"freeze"`) {
+		t.Errorf("%d keys, %v: %s", n, err, &backup)
+	}
+}
+
+// A command about a worker that no replica ever had makes no bucket.
+func TestLookMakesNothing(t *testing.T) {
+	outside := startOutside(t)
+	_, err := Look(t.Context(), Options{URL: outside.ClientURL(), Name: "x", Worker: "typo", DataDir: t.TempDir(), Key: testKey, Lease: time.Second, Logger: logOf(t)})
+	if err == nil || !strings.Contains(err.Error(), "no replica of worker typo") {
+		t.Error(err)
+	}
+	c, err := Open(Options{URL: outside.ClientURL(), Name: "y", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for name := range c.js.StreamNames(t.Context()).Name() {
+		if strings.Contains(name, "typo") {
+			t.Errorf("there is the stream %s", name)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,8 @@ func newBackupCommand(s *config.Settings) *cobra.Command {
 		Short: "Write rules, freezes, credentials and pending approvals to a file",
 		Long: `Backup writes the shared data of all replicas to a file and seals it with the cluster's key. Keep that key elsewhere. The
 file leaves out decisions that no call has claimed yet, and the audit trail, which every replica has on its disk. Backup does
-not replace a file without --force.`,
+not replace a file without --force. If the cluster has something that cannot be read, the file has the rest, and the exit
+status is 1.`,
 		Example: `  callgate cluster backup gate.backup`,
 		Args:    config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,20 +35,15 @@ not replace a file without --force.`,
 				return err
 			}
 			defer one.Close()
-			temporary := args[0] + durable.Temporary
-			file, err := os.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-			if err != nil {
+			var backup bytes.Buffer
+			n, unread := one.Backup(&backup)
+			if err := durable.Replace(args[0], backup.Bytes(), 0o600); err != nil {
 				return err
 			}
-			n, err := one.Backup(file)
-			err = errors.Join(err, file.Sync(), file.Close())
-			if err == nil {
-				err = os.Rename(temporary, args[0])
-			}
-			if err != nil {
-				return errors.Join(err, os.Remove(temporary))
-			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %d documents and approvals to %s\n", n, args[0])
+			if unread != nil {
+				return fmt.Errorf("the backup lacks what cannot be read: %w", unread)
+			}
 			return err
 		},
 	}

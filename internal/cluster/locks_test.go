@@ -1,0 +1,31 @@
+package cluster
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestLockWithoutAnswer takes a lock whose write had an effect, of which nothing was heard: it is free again at once.
+func TestLockWithoutAnswer(t *testing.T) {
+	c := open(t, 1)[0]
+	mine := holder{c.o.Name, c.epoch, chance()}
+	if _, err := c.locks.write("lock.login.a", mine, 0); err != nil {
+		t.Fatal(err)
+	}
+	c.locks.disown("lock.login.a", mine)
+	_, unlock, err := c.locks.hold(t.Context(), "login.a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.locks.disown("lock.login.a", mine) // of another time
+	c.locks.disown("lock.login.b", mine) // that came to nothing
+	_, v, err := c.bucket.read(t.Context(), "lock.login.a")
+	if err != nil || v.rev == 0 {
+		t.Fatal(v, err)
+	}
+	var now holder
+	if err := json.Unmarshal(v.body, &now); err != nil || now.Epoch != c.epoch {
+		t.Errorf("it is held by %+v, %v", now, err)
+	}
+	unlock()
+}
