@@ -135,7 +135,7 @@ func TestFiles(t *testing.T) {
 		{"rm -rf a ../b", "", "/w/a /b"},
 		{"touch -r a b", "/w/a", "/w/b"},
 		{"mkdir -p a/b", "", "/w/a/b"},
-		{"ln -s a b", "/w/a", "/w/b /w/b/a"},
+		{"ln -s a b", "/w/a", "/w/a /w/b /w/b/a"},
 		{"dd if=a of=b", "/w/a", "/w/b"},
 		{"sort -o x a", "/w/a", "/w/x"},
 		{"sort a", "/w/a", ""},

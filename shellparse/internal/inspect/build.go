@@ -58,7 +58,7 @@ func parts(list string) (words []word.Word) {
 // What the programs that a compiler starts do with words that it hands to them.
 var (
 	linkerOptions       = word.MustOptions("-Map,-dependency-file,-out-implib,-time-trace=w -T,-version-script,-dynamic-list,-just-symbols=r")
-	preprocessorOptions = word.MustOptions("-include,-imacros=r -MD,-MMD,-MF,-o=w -MT= -MQ= -D= -U= -I= -idirafter= -iquote= -isystem=")
+	preprocessorOptions = word.MustOptions("-load,-plugin=x -include,-imacros=r -MD,-MMD,-MF,-o=w -MT= -MQ= -D= -U= -I= -idirafter= -iquote= -isystem=")
 )
 
 // attachedFiles are options of compilers whose value may follow without a sign, with what they do with it.
@@ -362,6 +362,8 @@ func inspectCompiled(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
 		switch {
 		case !w.Known:
+		case w.Text == "-":
+			c.EffectAt("files that its input names", w)
 		case c.Name == "py_compile" || strings.HasSuffix(w.Text, ".py"):
 			a.Writes(c, word.Lit(path.Join(path.Dir(w.Text), "__pycache__")))
 		default:

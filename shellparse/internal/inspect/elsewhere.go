@@ -83,6 +83,9 @@ func remoteCode(c *walk.Call) {
 // passedOn looks at the words behind -- as at those of the program that gets them.
 func passedOn(a *walk.Walker, c *walk.Call) {
 	passes := c.Facts().Passes
+	if len(c.Argv) > 1 && len(passes) == 0 {
+		passes = programs.Find(c.Name, c.Argv[1].Text).Passes
+	}
 	if len(passes) == 0 {
 		return
 	}

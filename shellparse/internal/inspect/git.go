@@ -15,7 +15,7 @@ import (
 var harmlessSettings = []string{"user.name", "user.email", "author.", "committer.", "color.", "advice.", "log.", "column.", "core.quotepath", "core.autocrlf",
 	"core.safecrlf", "core.filemode", "core.ignorecase", "core.abbrev", "core.commentchar", "core.longpaths", "init.defaultbranch", "pull.rebase", "pull.ff", "push.default",
 	"push.autosetupremote", "merge.conflictstyle", "merge.ff", "diff.algorithm", "diff.renames", "diff.context", "diff.mnemonicprefix", "diff.noprefix", "diff.colormoved",
-	"fetch.prune", "fetch.parallel", "rebase.autostash", "rebase.autosquash", "status.", "commit.gpgsign", "tag.gpgsign", "commit.verbose", "gc.auto", "index.", "pack.", "feature.", "http.lowspeedlimit", "http.lowspeedtime", "http.postbuffer", "rerere.enabled", "blame.", "format.pretty", "safe.bareRepository", "branch.sort", "tag.sort", "versionsort.", "i18n."}
+	"fetch.prune", "fetch.parallel", "rebase.autostash", "rebase.autosquash", "status.", "commit.gpgsign", "tag.gpgsign", "commit.verbose", "gc.auto", "index.", "pack.", "feature.", "http.lowspeedlimit", "http.lowspeedtime", "http.postbuffer", "rerere.enabled", "blame.date", "blame.coloring", "blame.showemail", "blame.showroot", "blame.blankboundary", "format.pretty", "safe.bareRepository", "branch.sort", "tag.sort", "versionsort.", "i18n."}
 
 // gitSetting looks at one name=value of git -c: a shell alias is run as a script, a harmless setting passes.
 func gitSetting(a *walk.Walker, w word.Word, c *walk.Call) {

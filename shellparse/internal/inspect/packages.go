@@ -40,7 +40,7 @@ func inspectPackages(c *walk.Call) {
 // loadingProperties begin, or are part of, the properties by which a Java build loads code or starts programs.
 var loadingProperties = strings.Fields("exec maven.ext javaagent argline jvm org.gradle. java. surefire. failsafe. maven.multimodule maven.repo " +
 	"maven.home altdeployment altrelease plugin javac gradle.user init script user.home maven.compiler " +
-	"debugforked sbt. proxyhost proxyport httpproxy javax.net.ssl ssl.insecure ssl.allowall showpasswords")
+	"debugforked sbt. proxyhost proxyport httpproxy javax.net.ssl ssl.insecure ssl.allowall showpasswords builddir")
 
 // publishes are the last parts of properties by which a Java build sends what it makes to a registry or a cluster.
 var publishes = word.Set("push publish deploy upload")

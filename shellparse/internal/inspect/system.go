@@ -73,12 +73,14 @@ func inspectEnv(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	c.Operates("prints the environment")
 }
 
-// inspectLink notes links that lead out of the directory.
+// inspectLink notes links that lead out of the directory. What a link leads to can be written under another name.
 func inspectLink(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if len(s.Operands) > 0 {
-		if t := s.Operands[0]; !t.Known || a.Outside(word.JoinDirs(c.Sc.Dirs, t.Text)) {
+		t := s.Operands[0]
+		if !t.Known || a.Outside(word.JoinDirs(c.Sc.Dirs, t.Text)) {
 			c.EffectAt("links to "+t.Text, t)
 		}
+		a.Writes(c, t)
 	}
 }
 

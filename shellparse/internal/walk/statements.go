@@ -163,6 +163,9 @@ func (a *Walker) compound(st *syntax.Stmt, sc *word.Scope) {
 		child := *sc
 		child.Sure = false
 		child.Via = append(slices.Clip(sc.Via), "coproc")
+		if cmd.Name != nil {
+			a.Words.Sets(cmd.Name.Lit(), word.Word{})
+		}
 		a.Shell.Within(func() { a.stmt(cmd.Stmt, &child) })
 	default:
 		a.Found.Problem("unparsable", "The text has a construct that is not known: "+findings.Quote(sc.Text(st))+".")
@@ -254,7 +257,27 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 		child.Lose()
 	}
 	a.Shell.Within(func() { a.stmt(cmd.Body, &child) })
+	if multiplies(cmd) {
+		a.Found.Problem("dynamic", "The function "+cmd.Name.Value+" starts itself without end.")
+	}
 	if sc.Sure && sc.Start {
 		a.Shell.Funcs[cmd.Name.Value] = true
 	}
+}
+
+// multiplies says that a function calls itself in a pipe or in the background.
+func multiplies(cmd *syntax.FuncDecl) bool {
+	calls, forks := false, false
+	syntax.Walk(cmd.Body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			calls = calls || len(n.Args) > 0 && n.Args[0].Lit() == cmd.Name.Value
+		case *syntax.Stmt:
+			forks = forks || n.Background
+		case *syntax.BinaryCmd:
+			forks = forks || n.Op == syntax.Pipe || n.Op == syntax.PipeAll
+		}
+		return true
+	})
+	return calls && forks
 }

@@ -15,8 +15,14 @@ var (
 	aboutSecrets = Set("PUBLIC PUB SOCK FILE PATH DIR TYPE NAME LENGTH SIZE COUNT LIMIT MAX MIN NUM TTL EXPIRY EXPIRES URL HOST PORT")
 )
 
+// loginAddress is how variables are named whose value is an address with a login, or one that lets anybody in.
+var loginAddress = lazyregexp.New(`(?i)(?:^|_)(?:(?:database|db|postgres(?:ql)?|pg|mysql|mariadb|mongo(?:db)?|redis|amqp|rabbitmq|cloudamqp|broker|clickhouse|elasticsearch|webhook)_?ur[li]|dsn|conn(?:ection)?_?str(?:ing)?)$`)
+
 // SecretName says that a variable or a setting of this name holds a credential.
 func SecretName(name string) bool {
+	if loginAddress.MatchString(name) {
+		return true
+	}
 	found := false
 	for part := range strings.FieldsFuncSeq(strings.ToUpper(name), func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }) {
 		if aboutSecrets[part] {

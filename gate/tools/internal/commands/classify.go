@@ -241,7 +241,9 @@ func isTask(word string) bool {
 		return false
 	}
 	inside := !strings.HasPrefix(name, "/") && !strings.Contains(name, "..")
-	return inside && scriptNames[name[strings.LastIndexAny(name, "/:")+1:]] && !strings.Contains(args, ";")
+	_, forTests, _ := strings.Cut(args, "-- ")
+	return inside && scriptNames[name[strings.LastIndexAny(name, "/:")+1:]] && !strings.Contains(args, ";") &&
+		!slices.ContainsFunc(strings.Fields(forTests), func(word string) bool { return testReports[word] })
 }
 
 // descend finds the sub-command of n among args, with the words from it on. opaque says that a word which
@@ -276,13 +278,13 @@ func IsOption(word string) bool { return len(word) > 1 && word[0] == '-' }
 
 // isScript reports whether a script or target of this name builds or tests by custom.
 func isScript(name string) bool {
-	first, _, _ := strings.Cut(name, ":")
-	return scriptNames[first] || isPartOfBuild(first)
+	first, rest, _ := strings.Cut(name, ":")
+	return (scriptNames[first] || isPartOfBuild(first)) && !slices.ContainsFunc(nameParts(rest), func(p string) bool { return notScriptParts[p] })
 }
 
 // isPartOfBuild reports whether a name is one of scriptKinds before or behind scriptParts: test-unit, web_lint.
 func isPartOfBuild(name string) bool {
-	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })
+	parts := nameParts(name)
 	if len(parts) < 2 {
 		return false
 	}
@@ -295,6 +297,11 @@ func isPartOfBuild(name string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(parts, func(p string) bool { return !scriptParts[p] })
+}
+
+// nameParts are the words that the name of a script is made of.
+func nameParts(name string) []string {
+	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("-_:", r) })
 }
 
 // mayBeAnything reports whether a word depends on the run from its first character on, so that it may turn

@@ -16,11 +16,18 @@ var scriptParts = wording.Set(`all api app backend browser ci cli client compone
 	full func functional go html integration js lib local long packages py python quick race rust server short slow smoke src static
 	styles system test tests ts types ui unit units verbose wasm watch web`)
 
+// notScriptParts are parts of names by which a script does more than it begins with, by custom: test:db:drop.
+var notScriptParts = wording.Set(`delete deploy destroy drop migrate nuke publish purge push remove reset rollback seed ship
+	truncate upload wipe`)
+
 var scriptKinds = wording.Set("build check lint test tests typecheck")
 
 // packageOptions are options of package managers before the name of a script that say for which packages of the project
 // it is run, or how loud.
 var packageOptions = wording.Set("-s --silent -r --recursive -w --workspace -ws --workspaces --workspace-root --if-present -F --filter")
+
+// testReports are options of ScalaTest by which it writes files, loads classes and sends its results.
+var testReports = wording.Set("-f -u -h -M -A -b -C -R -k -K -Y")
 
 // targetValues are options of runners of targets whose value is no target.
 var targetValues = wording.Set("--tests --configuration --property -x --exclude-task -pl --projects -P -T --threads --max-workers -j --jobs -l --load-average -C --directory -p -f --file")
