@@ -3750,14 +3750,14 @@ var acts762 = []Act{
 }
 
 var options763 = Options{List: []Option{
-	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0}, {"--fail-never", "--fail-never", 0, 0},
-	{"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119},
-	{"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--show-version", "--show-version", 0, 0},
-	{"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0}, {"-D", "-D", 1, 68}, {"-I", "--init-script", 1, 120}, {"-J", "-J", 1, 120}, {"-P", "-P", 1, 68},
-	{"-Sdeps", "-Sdeps", 1, 120}, {"-T", "-T", 1, 0}, {"-U", "-U", 0, 0}, {"-V", "--show-version", 0, 0}, {"-X", "-X", 0, 0}, {"-am", "-am", 0, 0}, {"-b", "--build-file", 1, 120}, {"-c", "--settings-file", 1, 120},
-	{"-e", "--eval", 1, 99}, {"-f", "--file", 1, 111}, {"-fae", "--fail-at-end", 0, 0}, {"-ff", "--fail-fast", 0, 0}, {"-fn", "--fail-never", 0, 0}, {"-g", "--gradle-user-home", 1, 120}, {"-gs", "--global-settings", 1, 120}, {"-gt", "-gt", 1, 120},
-	{"-java-home", "-java-home", 1, 120}, {"-l", "--log-file", 1, 119}, {"-lib", "-lib", 1, 120}, {"-listener", "-listener", 1, 120}, {"-logger", "-logger", 1, 120}, {"-nsu", "--no-snapshot-updates", 0, 0}, {"-ntp", "--no-transfer-progress", 0, 0}, {"-o", "-o", 0, 0},
-	{"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
+	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--define", "--define", 1, 68}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0},
+	{"--fail-never", "--fail-never", 0, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120},
+	{"--log-file", "--log-file", 1, 119}, {"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120},
+	{"--show-version", "--show-version", 0, 0}, {"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0}, {"-D", "--define", 1, 68}, {"-I", "--init-script", 1, 120}, {"-J", "-J", 1, 120},
+	{"-P", "-P", 1, 68}, {"-Sdeps", "-Sdeps", 1, 120}, {"-T", "-T", 1, 0}, {"-U", "-U", 0, 0}, {"-V", "--show-version", 0, 0}, {"-X", "-X", 0, 0}, {"-am", "-am", 0, 0}, {"-b", "--build-file", 1, 120},
+	{"-c", "--settings-file", 1, 120}, {"-e", "--eval", 1, 99}, {"-f", "--file", 1, 111}, {"-fae", "--fail-at-end", 0, 0}, {"-ff", "--fail-fast", 0, 0}, {"-fn", "--fail-never", 0, 0}, {"-g", "--gradle-user-home", 1, 120}, {"-gs", "--global-settings", 1, 120},
+	{"-gt", "-gt", 1, 120}, {"-java-home", "-java-home", 1, 120}, {"-l", "--log-file", 1, 119}, {"-lib", "-lib", 1, 120}, {"-listener", "-listener", 1, 120}, {"-logger", "-logger", 1, 120}, {"-nsu", "--no-snapshot-updates", 0, 0}, {"-ntp", "--no-transfer-progress", 0, 0},
+	{"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row764 = Row{Options: &options763, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
@@ -4971,7 +4971,7 @@ var options1021 = Options{List: []Option{
 
 var row1022 = Row{Options: &options1021, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1023 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1023 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
 
 var options1024 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
@@ -6063,13 +6063,13 @@ var commands = [...]Command{
 	{Name: "composer dump-autoload", Risk: 4},
 	{Name: "composer global", Is: 0x200000},
 	{Name: "composer install", Is: 0x100000, Risk: 4},
-	{Name: "composer lint", Risk: 2},
+	{Name: "composer lint", Passes: []string{"phpunit"}, Risk: 2},
 	{Name: "composer outdated", Risk: 4},
 	{Name: "composer require", Is: 0x300000},
 	{Name: "composer run", Arity: 3},
 	{Name: "composer run-script", Arity: 3},
 	{Name: "composer show", Risk: 2, Worse: worse225},
-	{Name: "composer test", Risk: 2},
+	{Name: "composer test", Passes: []string{"phpunit"}, Risk: 2},
 	{Name: "composer update", Is: 0x100000, Risk: 4},
 	{Name: "composer validate", Risk: 2, Worse: worse225},
 	{Name: "compress", Row: &row227},

@@ -38,6 +38,9 @@ func inspectCompiler(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 			c.EffectAt("option "+w.Text, w)
 		}
 	}
+	for _, w := range preprocessor {
+		attachedFile(a, c, w)
+	}
 	linked := word.Texts(linker)
 	if linkerLoads.MatchString(linked) || slices.ContainsFunc(linker, func(w word.Word) bool { return leadsOut(a, c, w) }) {
 		c.Effect("options for the linker " + linked)
@@ -57,8 +60,8 @@ func parts(list string) (words []word.Word) {
 
 // What the programs that a compiler starts do with words that it hands to them.
 var (
-	linkerOptions       = word.MustOptions("-Map,-dependency-file,-out-implib,-time-trace=w -T,-version-script,-dynamic-list,-just-symbols=r")
-	preprocessorOptions = word.MustOptions("-load,-plugin=x -include,-imacros=r -MD,-MMD,-MF,-o=w -MT= -MQ= -D= -U= -I= -idirafter= -iquote= -isystem=")
+	linkerOptions       = word.MustOptions("-error-handling-script,-mllvm=x -Map,-dependency-file,-out-implib,-time-trace=w -T,-dT,-R,-c,-mri-script,-version-script,-dynamic-list,-just-symbols=r")
+	preprocessorOptions = word.MustOptions("-load,-plugin,-fplugin,-fpass-plugin,-mllvm=x -include,-imacros,-ivfsoverlay=r -dependency-file,-header-include-file,-serialize-diagnostic-file=w -MD,-MMD,-MF,-o=w -MT= -MQ= -D= -U= -I= -idirafter= -iquote= -isystem=")
 )
 
 // attachedFiles are options of compilers whose value may follow without a sign, with what they do with it.

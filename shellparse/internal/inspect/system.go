@@ -75,8 +75,11 @@ func inspectEnv(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 
 // inspectLink notes links that lead out of the directory. What a link leads to can be written under another name.
 func inspectLink(a *walk.Walker, c *walk.Call, s *word.Scanned) {
-	if len(s.Operands) > 0 {
-		t := s.Operands[0]
+	targets := s.Operands
+	if _, into := s.Find("-t"); !into && len(targets) > 1 {
+		targets = targets[:len(targets)-1]
+	}
+	for _, t := range targets {
 		if !t.Known || a.Outside(word.JoinDirs(c.Sc.Dirs, t.Text)) {
 			c.EffectAt("links to "+t.Text, t)
 		}

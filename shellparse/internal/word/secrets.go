@@ -10,13 +10,13 @@ import (
 // Words of the names of variables and settings that hold credentials, and words that say that a name holds something
 // about one.
 var (
-	secretWords  = Set("TOKEN SECRET SECRETS PASSWORD PASSWD PASS PASSPHRASE KEY APIKEY CREDENTIAL CREDENTIALS CREDS AUTH PAT JWT BEARER EXTRAHEADER HELPER")
+	secretWords  = Set("TOKEN SECRET SECRETS PASSWORD PASSWD PASS PASSPHRASE KEY APIKEY CREDENTIAL CREDENTIALS CREDS AUTH PAT JWT BEARER EXTRAHEADER HELPER COOKIE COOKIES MNEMONIC")
 	secretEnds   = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY", "SMTPPASS", "CREDENTIALS"}
 	aboutSecrets = Set("PUBLIC PUB SOCK FILE PATH DIR TYPE NAME LENGTH SIZE COUNT LIMIT MAX MIN NUM TTL EXPIRY EXPIRES URL HOST PORT")
 )
 
 // loginAddress is how variables are named whose value is an address with a login, or one that lets anybody in.
-var loginAddress = lazyregexp.New(`(?i)(?:^|_)(?:(?:database|db|postgres(?:ql)?|pg|mysql|mariadb|mongo(?:db)?|redis|amqp|rabbitmq|cloudamqp|broker|clickhouse|elasticsearch|webhook)_?ur[li]|dsn|conn(?:ection)?_?str(?:ing)?)$`)
+var loginAddress = lazyregexp.New(`(?i)(?:^|_)(?:(?:database|db|postgres(?:ql)?|pg|mysql|mariadb|mongo(?:db)?|redis|amqp|rabbitmq|cloudamqp|broker|clickhouse|elasticsearch|webhook)_?ur[li]|dsn|conn(?:ection)?_?str(?:ing)?|mysql_pwd|seed_?phrase|kube_?config_?(?:data|content|base64|b64))$`)
 
 // SecretName says that a variable or a setting of this name holds a credential.
 func SecretName(name string) bool {
