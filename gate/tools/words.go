@@ -258,7 +258,10 @@ func (b *shells) outOf(path string) string {
 
 // outside makes rules that ask about files count for a file that a command reads outside the workspace.
 func (b *files) outside(s *permissions.Subject, l *workspace.Location) {
-	if b.reading == nil || b.record.tool.remote || s.Kind != KindReadFile || strings.HasPrefix(l.Real(), "/dev/") {
+	if b.reading == nil || b.record.tool.remote || s.Kind != KindReadFile {
+		return
+	}
+	if below, ok := strings.CutPrefix(l.Real(), "/dev/"); ok && !strings.HasPrefix(below, "shm/") { // where files are
 		return
 	}
 	if _, _, in := b.record.place.InWorkspace(l.Real()); !in {
