@@ -101,9 +101,13 @@ func (m listener) asked(f *wire.ToolApproveRequest) tea.Cmd {
 		m.model.screen = approvals
 		m.show(a)
 	case m.model.current.ToolCallID == f.ToolCallID:
+		what := "The arguments of this call changed"
+		if m.model.current.ArgsDigest == f.ArgsDigest {
+			what = "What is known of this call changed"
+		}
 		m.model.dialog = keepHelp(m.model.dialog)
 		m.show(a)
-		m.model.toast(toastBad, "The arguments of this call changed. Look at it again.")
+		m.model.toast(toastBad, "%s. Look at it again.", what)
 	case !known:
 		m.model.toast(toastInfo, "%s waits too (%d in all).", f.Tool, m.model.queue.len())
 	}

@@ -378,6 +378,17 @@ func TestSessions(t *testing.T) {
 		p.seesNot("s-2")
 		p.types("x", "esc", "u", "esc", "y")
 	})
+	story(t, "a call that another session repeats", func(t *testing.T, p *person) {
+		f := push()
+		p.event(f)
+		again := *f
+		again.SessionID = "s-2"
+		p.event(&again)
+		p.sees("What is known of this call changed", "session s-2", "Approvals (1)")
+		p.seesNot("session s-1")
+		p.event(over(&again, "withdrawn", "host", "The session ended."))
+		p.sees("No pending approvals")
+	})
 	story(t, "no session", func(t *testing.T, p *person) {
 		p.rests()
 		p.types("2", "u", "x", "enter", "up", "down")

@@ -51,10 +51,13 @@ func (q *queue) find(id string) *approval {
 	return nil
 }
 
-// put adds an approval. If the id is known, the arguments were edited: the approval is replaced, and the person has to
-// read and answer it again.
+// put adds an approval. If the id is known, the approval is replaced, and the person has to read and answer it again: its
+// arguments were edited, or another session repeats the call and now waits.
 func (q *queue) put(f *wire.ToolApproveRequest) *approval {
 	a := &approval{ToolApproveRequest: f}
+	if known := q.find(f.ToolCallID); known != nil && known.SessionID != f.SessionID {
+		q.remove(f.ToolCallID)
+	}
 	for g := range q.groups {
 		if q.groups[g].session != f.SessionID {
 			continue
