@@ -119,4 +119,11 @@ func TestHostsByREST(t *testing.T) {
 			t.Errorf("%q: %d %s", credential, response.StatusCode, body)
 		}
 	}
+	other := r.joined(t, newFakeBackend("s2"))
+	other.options.Backend.Hosts = r.options.Backend.Hosts
+	meet(t, r, 1)
+	var hosts []wire.HostState
+	if r.get(t, "/api/hosts", &hosts); len(hosts) != 1 {
+		t.Errorf("two processes of one machine: %+v", hosts)
+	}
 }

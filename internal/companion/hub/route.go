@@ -35,8 +35,9 @@ import (
 //
 // The hub checks the client's credential and says to the process what it was; the credential itself stays here.
 
-// shared are paths whose content is the same for all processes: files of the data directory, or the hub's own.
-var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/audit", "/api/report", "/api/push", "/api/freeze", "/api/commands", "/api/presence"}
+// shared are paths whose content is the same for all processes: files of the data directory or of hosts, or the hub's
+// own.
+var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/hosts", "/api/audit", "/api/report", "/api/push", "/api/freeze", "/api/commands", "/api/presence"}
 
 // gatherWithin is how long the hub waits for the processes' part of an answer.
 const gatherWithin = 2 * time.Second
