@@ -15,6 +15,7 @@ import (
 	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/internal/upstream"
 	"callgate/proxy/internal/raw"
 )
 
@@ -167,6 +168,9 @@ func outcome(answer rpc.Message, err error) (result []byte, isError bool, failur
 		}
 		if refused, ok := errors.AsType[*hostError](err); ok {
 			return nil, true, refused.text
+		}
+		if _, ok := errors.AsType[*upstream.UnsentError](err); ok {
+			return nil, true, fmt.Sprintf("callgate: the call was not run: %v", err)
 		}
 		return nil, true, fmt.Sprintf("callgate: the call did not end: %v", err)
 	case answer.Error != nil:

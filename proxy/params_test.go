@@ -13,6 +13,7 @@ import (
 	"callgate/internal/guard"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/internal/upstream"
 	"callgate/proxy/internal/raw"
 )
 
@@ -249,6 +250,7 @@ func TestOutcome(t *testing.T) {
 		{"deeper", response(`"result":{"x":{"isError":true}}`), nil, `{"x":{"isError":true}}`, false, ""},
 		{"error", response(`"error":{"code":-1,"message":"no"}`), nil, "", true, `the server answered with an error: {"code":-1,"message":"no"}`},
 		{"no answer", rpc.Message{}, errors.New("gone"), "", true, "callgate: the call did not end: gone"},
+		{"not sent", rpc.Message{}, &upstream.UnsentError{Err: errors.New("gone")}, "", true, "callgate: the call was not run: gone"},
 	} {
 		result, isError, failure := outcome(c.answer, c.err)
 		if string(result) != c.result || isError != c.isError || failure != c.failure {

@@ -181,7 +181,7 @@ func TestAnswersOfAPerson(t *testing.T) {
 			}, "callgate: A person refused this call and says: use git", 0},
 			{"yes, to a server that does not run", func(a *gate.Approval) error {
 				return w.gate.Answer(a.ID, gate.Answer{SessionID: a.SessionID, Digest: a.Digest, Decision: "approve", By: "web:alice"})
-			}, "callgate: the call did not end: the server was not started", 0},
+			}, "callgate: the call was not run: the server was not started", 0},
 		} {
 			began := time.Now()
 			h.calls("1", "s_do", fmt.Sprintf(`{"text":%q}`, c.name))

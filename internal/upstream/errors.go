@@ -32,6 +32,12 @@ func (e *DownError) Error() string {
 
 func (e *DownError) Unwrap() error { return e.Err }
 
+// UnsentError says why a request was not sent: the server has seen nothing of it.
+type UnsentError struct{ Err error }
+
+func (e *UnsentError) Error() string { return e.Err.Error() }
+func (e *UnsentError) Unwrap() error { return e.Err }
+
 // downError words err, with which an attempt ended. in is nil when nothing was started.
 func (u *Upstream) downError(err error, in *incarnation) *DownError {
 	if u.ctx.Err() != nil {

@@ -14,7 +14,8 @@ import (
 // data. Params are raw JSON, or nil. A server that is down is started.
 //
 // When ctx ends the server is told that the request is cancelled, and the error is ctx.Err(). A server that
-// ends before it answers is a *DownError. How long to wait is the caller's business.
+// ends before it answers is a *DownError. A request that was never sent fails with an UnsentError. How long to wait is
+// the caller's business.
 func (u *Upstream) Request(ctx context.Context, method string, params []byte) (rpc.Message, error) {
 	return u.Forward(ctx, func(id []byte) []byte { return rpc.Request(id, method, params) })
 }
@@ -25,7 +26,7 @@ func (u *Upstream) Forward(ctx context.Context, compose func(id []byte) []byte) 
 	for again := false; ; again = true {
 		in, err := u.acquire(ctx)
 		if err != nil {
-			return rpc.Message{}, err
+			return rpc.Message{}, &UnsentError{err}
 		}
 		answer, err := in.ask(ctx, compose)
 		if again || !errors.Is(err, errNotRun) {
