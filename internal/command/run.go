@@ -2,6 +2,8 @@ package command
 
 import (
 	"fmt"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -84,11 +86,18 @@ the server's own tool names; rules see {name}_{tool}. Wrap uses callgate.yaml bu
 	return cmd
 }
 
+// runSidecar serves one host until the host, a signal or the end of the terminal ends it. "nohup" keeps the last away.
 func runSidecar(cmd *cobra.Command, c *config.Config, servers []proxy.Server, v proxy.View) error {
+	ctx := cmd.Context()
+	if !signal.Ignored(syscall.SIGHUP) {
+		hangup, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+		defer stop()
+		ctx = hangup
+	}
 	sidecar, err := app.Start(c, servers)
 	if err != nil {
 		return err
 	}
 	defer sidecar.Close()
-	return sidecar.Relay(cmd.Context(), v)
+	return sidecar.Relay(ctx, v)
 }

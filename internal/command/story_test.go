@@ -72,7 +72,7 @@ var racedStories = []string{
 //	[!] host NAME seen REGEXP                   match any line that has arrived, without waiting
 //	host NAME order REGEXP REGEXP…              what matches one has all arrived before anything that matches the next
 //	host NAME log REGEXP                        wait until the log matches
-//	host NAME close | kill | term               end standard input, the process, or ask it to end
+//	host NAME close | kill | term | hangup      end standard input, the process, ask it to end, or close its terminal
 //	host NAME ended CODE                        wait until the process has ended with the exit code
 //	pending N                                   wait until N approvals wait; $APPROVAL, $DIGEST, $SESSION are the first's
 //	answer DECISION [JSON-MEMBERS]              answer $APPROVAL by REST, with further members
@@ -305,8 +305,8 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(h.close())
 	case "kill":
 		h.kill()
-	case "term":
-		ts.Check(h.cmd.Process.Signal(syscall.SIGTERM))
+	case "term", "hangup":
+		ts.Check(h.cmd.Process.Signal(map[string]os.Signal{"term": syscall.SIGTERM, "hangup": syscall.SIGHUP}[verb]))
 		ts.Check(h.wait())
 	case "interrupt":
 		ts.Check(h.cmd.Process.Signal(os.Interrupt))
