@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/adrg/xdg"
+
+	_ "callgate/internal/home"
 )
 
 // locationFlags are the flags that choose where callgate keeps its data, what configures it and whose rules apply.
