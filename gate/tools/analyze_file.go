@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,14 @@ import (
 	"callgate/gate/tools/workspace"
 	"callgate/permissions"
 )
+
+// unresolved says why, without the path: it is told beside it.
+func unresolved(err error) string {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		err = of.Err
+	}
+	return Visible(err.Error())
+}
 
 // fileKind returns the kind of the subject that a path argument makes.
 func fileKind(tool string, role Role) string {
@@ -233,7 +243,7 @@ func (b *files) locate(given string) []workspace.Location {
 			}
 		}
 		if list[i].Err != nil {
-			b.record.mark("unresolved-path", "It cannot be told where the path "+wording.Quote(given)+" leads: "+Visible(list[i].Err.Error())+".")
+			b.record.mark("unresolved-path", "It cannot be told where the path "+wording.Quote(given)+" leads: "+unresolved(list[i].Err)+".")
 		}
 		if list[i].Links > 1 && !sharedStore(list[i].Real()) {
 			b.record.mark("hard-link", "The file "+wording.Quote(given)+" has further names, which rules may say something else of.")

@@ -290,6 +290,10 @@ func TestRealPath(t *testing.T) {
 	if a := analyze(t, KindReadFile, p, "path", "loop"); !slices.Contains(codes(a), "unresolved-path") {
 		t.Errorf("a loop is not marked: %v", a.Marks)
 	}
+	long := strings.Repeat("x", 300)
+	if a := analyze(t, KindReadFile, p, "path", long); len(a.Marks) != 1 || strings.Contains(a.Marks[0].Text, long) || !strings.HasSuffix(a.Marks[0].Text, "leads: file name too long.") && runtime.GOOS != "windows" {
+		t.Errorf("a name that is too long: %v", a.Marks)
+	}
 }
 
 func TestHardLinksAreMarked(t *testing.T) {
