@@ -33,7 +33,7 @@ func execute(ctx context.Context, args []string) int {
 	default:
 		fmt.Fprintf(os.Stderr, "callgate: %v\n", err)
 		if errors.Is(err, config.ErrNoServers) {
-			fmt.Fprint(os.Stderr, ofConnected(args))
+			fmt.Fprint(os.Stderr, config.OfConnected(args))
 		}
 		return 1
 	}

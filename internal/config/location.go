@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/adrg/xdg"
@@ -28,6 +29,37 @@ func ServersFolder() string { return filepath.Join(xdg.ConfigHome, "callgate", "
 func ConnectedFiles() []string {
 	files, _ := filepath.Glob(filepath.Join(ServersFolder(), "*.mcp.json")) // the pattern is well formed
 	return files
+}
+
+// OfConnected says which command lines are about the servers of connected hosts, a line for each file; "" if no host is
+// connected.
+func OfConnected(args []string) string {
+	var b strings.Builder
+	for _, file := range ConnectedFiles() {
+		if b.Len() == 0 {
+			b.WriteString("The servers of your connected hosts are in files of their own:\n")
+		}
+		b.WriteString("  " + WithServers(args, file) + "\n")
+	}
+	return b.String()
+}
+
+// HintConnected is OfConnected for a configuration without servers: what is known of theirs would help. It is "" for
+// another.
+func (c *Config) HintConnected(args []string) string {
+	if names, err := c.ServerNames(); err != nil || len(names) > 0 {
+		return ""
+	}
+	return OfConnected(args)
+}
+
+// WithServers is the command line of args with the servers of a file.
+func WithServers(args []string, file string) string {
+	words := []string{"callgate"}
+	for _, word := range append(slices.Clone(args), "--mcp-config", file) {
+		words = append(words, Quote(word))
+	}
+	return strings.Join(words, " ")
 }
 
 // Location returns the options with which another process finds the same data directory, configuration and worker:

@@ -89,7 +89,7 @@ func (o *connecting) warm(cmd *cobra.Command, s *config.Settings, files []string
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(found.Down)) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note     %s: %s\n", tools.Visible(name), tools.Visible(found.Down[name]))
+			fmt.Fprintf(cmd.ErrOrStderr(), "note     the server %s is moved, but is down: %s\n", tools.Visible(name), tools.Visible(found.Down[name]))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,6 +69,7 @@ judged are counted with the reason.`,
 			} else {
 				err = sim.Print(cmd.OutOrStdout())
 			}
+			fmt.Fprint(cmd.ErrOrStderr(), c.HintConnected(os.Args[1:]))
 			return errors.Join(err, damaged)
 		},
 	}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -55,6 +56,7 @@ Nothing changes without --apply, which keeps a backup and is on record.`,
 			if o.tighten {
 				return o.showTightening(cmd, book, checker)
 			}
+			defer fmt.Fprint(cmd.ErrOrStderr(), c.HintConnected(os.Args[1:]))
 			return o.showProposals(cmd, book, checker)
 		},
 	}
