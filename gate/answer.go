@@ -330,34 +330,57 @@ func scopeName(scope string) string {
 	return scope
 }
 
-// choose turns the answer's choices into grants. Only what was offered can be granted.
+// choose turns the answer's choices into grants. Only what was offered can be granted. What several parts of the call
+// offer is one grant, up to the mildest of their risks if it was chosen once.
 func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
+	offers := slices.SortedStableFunc(slices.Values(a.shown.Offers), milder)
 	var chosen []tools.Offer
-	for _, offer := range a.shown.Offers {
-		picked := slices.ContainsFunc(answer.Grants, func(c GrantChoice) bool { return c.Tool == offer.Tool && c.Pattern == offer.Pattern })
-		if picked || len(answer.Grants) == 0 && offer.Default {
-			chosen = append(chosen, offer)
+	known := true
+	for _, c := range answer.Grants {
+		offered := func(o tools.Offer) bool { return c.Tool == o.Tool && c.Pattern == o.Pattern }
+		at := slices.IndexFunc(offers, offered)
+		if at >= 0 {
+			chosen = append(chosen, offers[at])
+			offers = slices.Delete(offers, at, at+1)
 		}
+		known = known && slices.ContainsFunc(chosen, offered)
 	}
-	if len(chosen) == 0 || len(answer.Grants) > 0 && len(chosen) != len(answer.Grants) {
+	if len(answer.Grants) == 0 {
+		chosen = slices.DeleteFunc(slices.Clone(a.shown.Offers), func(o tools.Offer) bool { return !o.Default })
+	}
+	if len(chosen) == 0 || !known {
 		return nil, Invalid(fmt.Errorf("\"always\" needs grants that the call offers, and it offers %d: choose among them, or approve it once", len(a.shown.Offers)))
 	}
 	now := time.Now().UTC().Truncate(time.Second)
-	grants := make([]permissions.Grant, len(chosen))
-	for i, offer := range chosen {
-		grants[i] = permissions.Grant{
+	var grants []permissions.Grant
+	for _, offer := range chosen {
+		grant := permissions.Grant{
 			Tool: offer.Tool, Pattern: offer.Pattern, Risk: offer.Risk,
 			Server: a.call.Tool.Server, Workspace: a.call.Place.Dir, By: answer.By, At: now,
 			Content: contentOf(&a.verdict, offer),
 		}
 		if offer.Folder != "" {
-			grants[i].Pattern, grants[i].Folder, grants[i].Denied = offer.Glob, offer.Folder, offer.Denied
+			grant.Pattern, grant.Folder, grant.Denied = offer.Glob, offer.Folder, offer.Denied
 		}
 		if answer.ExpiresIn > 0 {
-			grants[i].Expires = now.Add(answer.ExpiresIn)
+			grant.Expires = now.Add(answer.ExpiresIn)
+		}
+		if !slices.Contains(grants, grant) {
+			grants = append(grants, grant)
 		}
 	}
 	return grants, nil
+}
+
+// milder orders offers by their risk.
+func milder(x, y tools.Offer) int {
+	switch {
+	case x.Risk.Exceeds(y.Risk):
+		return 1
+	case y.Risk.Exceeds(x.Risk):
+		return -1
+	}
+	return 0
 }
 
 // contentOf is the content of the scripts that the grant is about. A grant of flow is about no script.

@@ -48,9 +48,30 @@ func (v *Verdict) Offers(call Call) []tools.Offer {
 		return v.offers
 	}
 	offers := tools.Offers(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis)
-	return slices.DeleteFunc(offers, func(o tools.Offer) bool {
+	offers = slices.DeleteFunc(offers, func(o tools.Offer) bool {
 		// A file that a command reads matters where a rule asks about it.
 		return v.Analysis.Subjects[o.Subject].DeniesOnly && (o.Subject >= len(v.Findings) || v.Findings[o.Subject].Action != permissions.Ask || v.Findings[o.Subject].Grant != nil)
+	})
+	return once(v.Analysis.Subjects, offers)
+}
+
+// once leaves out the offers for what an earlier part of the call offers too, such as a file that two commands read.
+func once(parts []permissions.Subject, offers []tools.Offer) []tools.Offer {
+	same := func(i, j int) bool {
+		x, y := &parts[i], &parts[j]
+		return x.Tool == y.Tool && x.Value == y.Value && slices.Equal(x.Decides, y.Decides) && x.Risk == y.Risk && x.Content == y.Content
+	}
+	offering := make(map[int]bool, len(parts))
+	for _, o := range offers {
+		offering[o.Subject] = true
+	}
+	return slices.DeleteFunc(offers, func(o tools.Offer) bool {
+		for j := range o.Subject {
+			if offering[j] && same(o.Subject, j) {
+				return true
+			}
+		}
+		return false
 	})
 }
 
