@@ -45,7 +45,7 @@ func (r *Refusals) Note(tool, digest string, now time.Time) string {
 	if before.times+1 < refusedOften {
 		return ""
 	}
-	return fmt.Sprintf(" This very call was refused %d times. Do not repeat it: tell the user what you want to achieve, and ask how to go on.", before.times+1)
+	return fmt.Sprintf(" (callgate adds: this very call was refused %d times. Do not repeat it: tell the user what you want to achieve, and ask how to go on.)", before.times+1)
 }
 
 // Forget starts the count anew: somebody wanted the call after all.
