@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"syscall"
 	"time"
 
 	"callgate/audit"
@@ -84,7 +85,7 @@ func answerOf(f *wire.ToolApprove, who audit.Author) (gate.Answer, *wire.Refusal
 }
 
 // refusalOf says in the words of the protocol what the backend's error means. Other errors are failures whose text may
-// hold paths, so the caller logs them and does not send them.
+// hold paths, so the caller logs them and sends only what the system says, such as that the disk is full.
 func refusalOf(err error) *wire.Refusal {
 	refused := (*wire.Refusal)(nil)
 	switch {
@@ -108,6 +109,9 @@ func refusalOf(err error) *wire.Refusal {
 		return wire.Refuse(wire.CodeUnavailable, "%v", err)
 	case errors.Is(err, gate.ErrDigest), errors.Is(err, gate.ErrAnswer):
 		return wire.Refuse(wire.CodeBadMessage, "%v", err)
+	}
+	if system, ok := errors.AsType[syscall.Errno](err); ok {
+		return wire.Refuse(wire.CodeInternal, "callgate could not do that: %v; its log says more", system)
 	}
 	return wire.Refuse(wire.CodeInternal, rest.FailedText)
 }

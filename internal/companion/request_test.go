@@ -2,6 +2,10 @@ package companion
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,4 +54,15 @@ func FuzzToolApprove(f *testing.F) {
 			t.Fatalf("%s: became %+v", data, a)
 		}
 	})
+}
+
+// The path of a file is the log's alone, and why it could not be written is for whom it helps.
+func TestAFailureSaysWhatTheSystemSays(t *testing.T) {
+	full := &fs.PathError{Op: "write", Path: "/home/ann/freeze.json", Err: syscall.ENOSPC}
+	if got := refusalOf(full).Message; !strings.Contains(got, syscall.ENOSPC.Error()) || strings.Contains(got, "ann") {
+		t.Errorf("a full disk: %q", got)
+	}
+	if got := refusalOf(errors.New("/home/ann is odd")).Message; got != rest.FailedText {
+		t.Errorf("another failure: %q", got)
+	}
 }
