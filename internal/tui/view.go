@@ -126,7 +126,7 @@ func (m view) approvalLines(a areas) (lines []string) {
 		case m.model.address == "":
 			text = "Not connected to callgate. Trying again."
 		case len(m.model.roster.order) == 0:
-			text += " No host is connected. To put callgate in front of yours, run callgate connect."
+			text += " No host runs behind callgate now. To put callgate in front of yours, run callgate connect."
 		}
 		return append([]string{""}, wrap(text, m.model.width, "")...)
 	}
