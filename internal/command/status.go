@@ -76,16 +76,19 @@ func summarize(ctx context.Context, c *config.Config) (one summary, err error) {
 		Upstreams []wire.UpstreamState `json:"upstreams"`
 		Problems  []string             `json:"problems"`
 	}
+	var waiting struct { // also what a session that is over has left
+		Approvals []struct{} `json:"approvals"`
+	}
 	if err == nil {
 		err = target.Ask(ctx, "GET", "/api/info", nil, &info)
+	}
+	if err == nil {
+		err = target.Ask(ctx, "GET", "/api/approvals", nil, &waiting)
 	}
 	if err != nil {
 		return one, err
 	}
-	one.Running, one.Hosts = true, len(sessions.Sessions)
-	for i := range sessions.Sessions {
-		one.Pending += sessions.Sessions[i].Pending
-	}
+	one.Running, one.Hosts, one.Pending = true, len(sessions.Sessions), len(waiting.Approvals)
 	for _, u := range info.Upstreams {
 		switch {
 		case strings.HasPrefix(u.Guard, "none"):
