@@ -81,11 +81,17 @@ func (s *Store) plan(ctx context.Context, id string, only []string) (p *plan, er
 			return !slices.ContainsFunc(only, func(o string) bool { return beneath(st.Path, filepath.Clean(o)) })
 		})
 		if len(p.steps) == 0 && !p.names(only) {
-			return nil, fmt.Errorf("%w: %s has no copy of %s", ErrUnknown, p.checkpoint.ID, strings.Join(only, ", "))
+			return nil, noCopy(fmt.Sprintf("the checkpoint %s has no copy of %s", p.checkpoint.ID, strings.Join(only, ", ")))
 		}
 	}
 	return p, nil
 }
+
+// noCopy is ErrUnknown about files of a checkpoint that is there.
+type noCopy string
+
+func (e noCopy) Error() string        { return string(e) }
+func (e noCopy) Is(target error) bool { return target == ErrUnknown }
 
 // names reports whether the checkpoint is about one of the paths.
 func (p *plan) names(paths []string) bool {
