@@ -54,6 +54,9 @@ Meanwhile the records stay in the logs, and at most 1 MiB of them in memory.
 			if filter.Decision != "" && !slices.Contains(decisions, filter.Decision) {
 				return fmt.Errorf("--decision %q: use %s", filter.Decision, strings.Join(decisions, ", "))
 			}
+			if filter.Limit < 0 {
+				return fmt.Errorf("--tail %d: use 0 for all, or a positive number", filter.Limit)
+			}
 			if filter.Since, err = config.ParseSince(since, time.Now()); err != nil {
 				return err
 			}
