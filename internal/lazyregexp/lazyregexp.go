@@ -45,7 +45,8 @@ func (r *Regexp) ReplaceAllString(s, with string) string {
 func (r *Regexp) ReplaceAllStringFunc(s string, with func(string) string) string {
 	return r.compiled().ReplaceAllStringFunc(s, with)
 }
-func (r *Regexp) FindSubmatch(b []byte) [][]byte { return r.compiled().FindSubmatch(b) }
+func (r *Regexp) FindSubmatch(b []byte) [][]byte   { return r.compiled().FindSubmatch(b) }
+func (r *Regexp) FindSubmatchIndex(b []byte) []int { return r.compiled().FindSubmatchIndex(b) }
 func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
 	return r.compiled().FindAllStringSubmatchIndex(s, n)
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/ledongthuc/pdf"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/text/encoding/charmap"
@@ -147,42 +146,6 @@ func isUTF16(data []byte) (unicode.Endianness, bool) {
 	}
 	return endian, half > 1 && len(data)%2 == 0 &&
 		(zeros[0] == 0 && zeros[1] > half*3/4 || zeros[1] == 0 && zeros[0] > half*3/4)
-}
-
-// readPDF returns the text of a PDF, page after page. Damaged ones make the reader panic: that is an error like others.
-func readPDF(data []byte) (text string, err error) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			text, err = "", fmt.Errorf("the PDF cannot be read: %v", fault)
-		}
-	}()
-	r, err := pdf.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		return "", fmt.Errorf("the PDF cannot be read: %w", err)
-	}
-	var b strings.Builder
-	fonts := map[string]*pdf.Font{}
-	for n := 1; n <= r.NumPage() && b.Len() <= MaxText; n++ {
-		page := r.Page(n)
-		if page.V.IsNull() {
-			continue
-		}
-		for _, name := range page.Fonts() {
-			if _, known := fonts[name]; !known {
-				font := page.Font(name)
-				fonts[name] = &font
-			}
-		}
-		part, err := page.GetPlainText(fonts)
-		if err != nil {
-			return "", fmt.Errorf("page %d of the PDF cannot be read: %w", n, err)
-		}
-		b.WriteString(strings.ToValidUTF8(part, "") + "\n\n")
-	}
-	if strings.TrimSpace(b.String()) == "" {
-		return "", errors.New("the PDF has no text: it may be a scan")
-	}
-	return b.String(), nil
 }
 
 // mostXML bounds what a DOCX file unpacks to.

@@ -3,6 +3,7 @@ package extract
 import (
 	"archive/zip"
 	"bytes"
+	"compress/zlib"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -82,6 +83,7 @@ func TestText(t *testing.T) {
 // FuzzText: whatever a document is, reading it ends with text or an error.
 func FuzzText(f *testing.F) {
 	f.Add(pdfFile("x"))
+	f.Add(pdfOf("<< /Pages 3 0 R >>", pdfStream("/Type /ObjStm /N 1 /First 4", "3 0 << /Kids [3 0 R] /Contents 4 0 R >>"), "null", pdfStream("", "BT [(x)] TJ ET")))
 	f.Add([]byte("<html><p>x"))
 	f.Add(utf16Of("\uFEFFx", true))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -125,16 +127,25 @@ func archive(t *testing.T, files ...string) []byte {
 
 // pdfFile is a PDF of one page.
 func pdfFile(text string) []byte {
+	return pdfPage(pdfStream("", "BT /F1 12 Tf 72 700 Td ("+text+") Tj ET"), "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
+}
+
+// pdfPage is a PDF of one page with one font.
+func pdfPage(contents, font string, more ...string) []byte {
+	return pdfOf(append([]string{"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>", contents, font}, more...)...)
+}
+
+func pdfStream(keys, data string) string {
+	return fmt.Sprintf("<< /Length %d %s >>\nstream\n%s\nendstream", len(data), keys, data)
+}
+
+// pdfOf is a PDF of objects, the first of which is 1.
+func pdfOf(objects ...string) []byte {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.4\n")
-	stream := "BT /F1 12 Tf 72 700 Td (" + text + ") Tj ET"
 	var places []int
-	for i, object := range []string{
-		"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
-		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(stream), stream),
-		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
-	} {
+	for i, object := range objects {
 		places = append(places, b.Len())
 		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, object)
 	}
@@ -145,4 +156,70 @@ func pdfFile(text string) []byte {
 	}
 	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(places)+1, start)
 	return b.Bytes()
+}
+
+// TestPDF: what a PDF says of itself is no reason to wait or to take memory without end.
+func TestPDF(t *testing.T) {
+	const catalog = "<< /Type /Catalog /Pages 2 0 R >>"
+	const show = "BT /F1 12 Tf (kept) Tj ET"
+	latin := "<< /Type /Font /Encoding /WinAnsiEncoding >>"
+	coded := "<< /Type /Font /Encoding /Identity-H /ToUnicode 6 0 R >>"
+	codes := func(program string) string {
+		return pdfStream("", "/CIDInit /ProcSet findresource begin 12 dict begin begincmap 1 begincodespacerange <00> <ff> endcodespacerange\n"+program+"\nendcmap end end")
+	}
+	packed := func(keys, data string) []byte {
+		return pdfOf(strings.Replace(catalog, "2", "7", 1), pdfStream("", show), latin, pdfStream("/Type /ObjStm "+keys, data))
+	}
+	const objects = "<< /Kids [8 0 R] >> << /Contents 2 0 R /Resources << /Font << /F1 3 0 R >> >> >>"
+	for _, test := range []struct {
+		name  string
+		data  []byte
+		want  string
+		fails string
+	}{
+		{name: "packed objects", data: packed("/N 2 /First 9", "7 0 8 20 "+objects), want: "kept"},
+		{name: "packed objects, ever so many", data: packed("/N 9223372036854775807 /First 9", "7 0 9 20 "+objects), fails: "no text"},
+		{name: "packed in themselves", data: packed("/Extends 4 0 R /N 1 /First 4", "9 0 5"), fails: "no pages"},
+		{name: "a font's own characters", data: pdfPage(pdfStream("", "BT /F1 12 Tf <010203> Tj ET"), coded, codes("1 beginbfchar <01> <006b> endbfchar 1 beginbfrange <02> <03> <0065> endbfrange")), want: "kef"},
+		{name: "characters by name", data: pdfPage(pdfStream("", "BT /F1 12 Tf (\001\002) Tj ET"), "<< /Encoding << /Differences [1 /k /eacute] >> >>"), want: "ké"},
+		{name: "pages in a circle", data: pdfOf(catalog, "<< /Type /Pages /Count 3 /Kids [2 0 R] >>"), fails: "too many pages"},
+		{name: "pages in two circles", data: pdfOf(catalog, "<< /Type /Pages /Count 3 /Kids [2 0 R 2 0 R] >>"), fails: "too many pages"},
+		{name: "pages that are not there", data: pdfOf(catalog, "<< /Type /Pages /Count 2000000000 /Kids [] >>"), fails: "no text"},
+		{name: "parents in a circle", data: pdfOf(catalog, "<< /Type /Pages /Count 1 /Kids [3 0 R] /Parent 3 0 R >>", "<< /Type /Page /Parent 2 0 R /Contents 4 0 R >>", pdfStream("", show)), want: "kept"},
+		{name: "an earlier table that is itself", data: bytes.Replace(pdfFile("kept"), []byte("/Root"), []byte("/Prev 500 /Root"), 1), want: "kept"},
+		{name: "a table for ever so many", data: bytes.Replace(pdfFile("kept"), []byte("xref\n0 6"), []byte("xref\n4000000000 6"), 1), want: "kept"},
+		{name: "a huge page", data: pdfPage(pdfStream("/Filter /FlateDecode", deflated(t, strings.Repeat("(a) Tj\n", 2<<20))), latin), fails: "unpacks to more than"},
+		{name: "a page of huge parts", data: pdfPage("["+strings.Repeat("6 0 R ", 100)+"]", latin, pdfStream("/Filter /FlateDecode", deflated(t, strings.Repeat(" ", 1<<20)))), fails: "unpacks to more than"},
+		{name: "packed a hundred times", data: pdfPage(pdfStream("/Filter ["+strings.Repeat("/FlateDecode ", 100)+"]", "x"), latin), fails: "too many ways"},
+		{name: "ever so many columns", data: pdfPage(pdfStream("/Filter /FlateDecode /DecodeParms << /Predictor 12 /Columns 1000000000000 >>", deflated(t, show)), latin), fails: "too many ways"},
+		{name: "a string without an end", data: pdfPage(pdfStream("", show+" <"), latin), fails: "the PDF cannot be read"},
+		{name: "a page that is open", data: pdfPage(pdfStream("", show+" << /a [ (b"), latin), want: "kept"},
+		{name: "ever so many characters", data: pdfPage(pdfStream("", show), coded, codes("9223372036854775807 beginbfchar endbfchar")), fails: "no text"},
+		{name: "ranges of characters", data: pdfPage(pdfStream("", show), coded, codes(strings.Repeat("1 beginbfrange <0000> <ffff> <0041> endbfrange\n", 1000))), fails: "too many characters"},
+		{name: "characters that grow", data: pdfPage(pdfStream("", "BT /F1 12 Tf ("+strings.Repeat("a", 1<<20)+") Tj ET"), coded, codes("1 beginbfchar <61> <"+strings.Repeat("0061", 200)+"> endbfchar")), fails: "more than 4194304 bytes"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := Text(test.data)
+			if test.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fails) {
+					t.Errorf("%.100q, %v: want an error with %q", got, err, test.fails)
+				}
+			} else if err != nil || !strings.Contains(got, test.want) {
+				t.Errorf("%.100q, %v: want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func deflated(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

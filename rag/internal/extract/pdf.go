@@ -1,0 +1,431 @@
+package extract
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ledongthuc/pdf"
+	"golang.org/x/text/encoding/unicode"
+
+	"callgate/internal/lazyregexp"
+)
+
+// What a PDF may take. The library knows no bounds: it follows references in a circle, allocates what a number says and
+// waits for the end of what has none. So it gets a table of objects that is made here (places), streams that are unpacked
+// here (unpack, interpret), and an error when it has read too often (meter).
+const (
+	mostObjects  = 1 << 20
+	mostPages    = 5_000 // with the nodes of their tree
+	mostDepth    = 64    // of that tree
+	mostReads    = 1 << 16
+	mostUnpacked = 64 << 20 // of all streams
+	mostStream   = 8 << 20  // of one, or of those of one page
+	mostCodes    = 1 << 20  // of all fonts
+	mostOfCode   = 512      // bytes that a code stands for
+)
+
+// pdfText reads the text of a PDF. Its methods panic with what is wrong, as those of the library do.
+type pdfText struct {
+	left  int64 // bytes that streams may unpack to
+	nodes int
+	codes int
+	fonts map[string]func(string) string // by what the font's object says
+	text  strings.Builder
+}
+
+// readPDF returns the text of a PDF, page after page.
+func readPDF(data []byte) (text string, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			text, err = "", fmt.Errorf("the PDF cannot be read: %v", fault)
+		}
+	}()
+	d := pdfText{left: mostUnpacked, fonts: map[string]func(string) string{}}
+	pages := d.open(data).Key("Root").Key("Pages")
+	if pages.IsNull() {
+		panic("it has no pages")
+	}
+	d.node(pages, pdf.Value{}, 0)
+	if strings.TrimSpace(d.text.String()) == "" {
+		return "", errors.New("the PDF has no text: it may be a scan")
+	}
+	return d.text.String(), nil
+}
+
+// pdfMark is what tells where objects are, and what the trailer says of them.
+var pdfMark = lazyregexp.New(`\b(\d{1,7})\s+(\d{1,5})\s+obj\b|\bstream[\r\n]|/(Root|Encrypt)\s+\d+\s+\d+\s+R\b|/ID\s*(\[)`)
+
+// pdfPlace is where an object is, and which of its generations it is.
+type pdfPlace struct{ at, generation int }
+
+// open returns the trailer of a PDF. Its objects are found by looking for them, not by the file's own tables, and those
+// that are packed into streams are appended to the file.
+func (d *pdfText) open(data []byte) pdf.Value {
+	places := map[int]pdfPlace{}
+	trailer := map[string]string{}
+	var packed []int
+	last, since := 0, 0 // the object at hand, and where it or what follows its stream begins
+	for at := 0; ; {
+		m := pdfMark.FindSubmatchIndex(data[at:])
+		if m == nil {
+			break
+		}
+		word := func(i int) string { return string(data[at+m[2*i] : at+m[2*i+1]]) }
+		switch {
+		case m[2] >= 0:
+			last, _ = strconv.Atoi(word(1))
+			generation, _ := strconv.Atoi(word(2))
+			if last >= mostObjects {
+				panic("too many objects")
+			}
+			since = at + m[0]
+			places[last] = pdfPlace{since, generation}
+		case m[6] >= 0:
+			trailer[word(3)] = word(0)
+		case m[8] >= 0:
+			id, _, _ := bytes.Cut(data[at+m[8]:min(at+m[8]+200, len(data))], []byte("]"))
+			trailer["ID"] = "/ID " + string(id) + "]"
+		default:
+			if bytes.Contains(data[since:at+m[0]], []byte("/ObjStm")) {
+				packed = append(packed, last)
+			}
+			end := bytes.Index(data[at+m[1]:], []byte("endstream"))
+			if end < 0 {
+				end = len(data) - at - m[1]
+			}
+			at += end
+			since = at
+		}
+		at += m[1]
+	}
+	head := trailer["Root"]
+	if trailer["Encrypt"] != "" {
+		head += " " + trailer["Encrypt"] + " " + trailer["ID"]
+	}
+	if len(packed) == 0 {
+		return trailerOf(data, places, head)
+	}
+	var refs strings.Builder
+	for _, id := range packed {
+		fmt.Fprintf(&refs, "%d %d R ", id, places[id].generation)
+	}
+	streams := trailerOf(data, places, head+" /Packed ["+refs.String()+"]").Key("Packed")
+	flat := slices.Clip(data)
+	for i, id := range packed {
+		flat = d.appendObjects(flat, streams.Index(i), places, places[id].at, trailer["Encrypt"] != "")
+	}
+	return trailerOf(flat, places, head)
+}
+
+// pdfString is a string in an object.
+var pdfString = lazyregexp.New(`\((?:[^()\\]|\\[\s\S])*\)|<[0-9A-Fa-f\s]*>`)
+
+// appendObjects appends the objects that are packed into a stream at the place at, but for those that the file has a
+// newer one of. Strings are in plain there even if the others are encrypted: they are left out then, as texts need none
+// of them.
+func (d *pdfText) appendObjects(flat []byte, stream pdf.Value, places map[int]pdfPlace, at int, encrypted bool) []byte {
+	text := string(d.unpack(stream))
+	first := int(stream.Key("First").Int64())
+	if first < 0 || first > len(text) {
+		return flat
+	}
+	var numbers []int
+	for _, f := range strings.Fields(text[:first]) {
+		n, err := strconv.Atoi(f)
+		if err != nil || n < 0 || n > mostStream {
+			return flat
+		}
+		numbers = append(numbers, n)
+	}
+	text = text[first:]
+	for i := 0; i+1 < len(numbers); i += 2 {
+		id, from, to := numbers[i], numbers[i+1], len(text)
+		if i+3 < len(numbers) {
+			to = numbers[i+3]
+		}
+		if id >= mostObjects || from > to || to > len(text) || places[id].at > at {
+			continue
+		}
+		object := text[from:to]
+		if encrypted {
+			object = pdfString.ReplaceAllString(object, " null ")
+		}
+		places[id] = pdfPlace{len(flat) + 1, 0}
+		flat = fmt.Appendf(flat, "\n%d 0 obj\n%s\nendobj\n", id, object)
+	}
+	return flat
+}
+
+// trailerOf is the trailer of a file with these objects.
+func trailerOf(data []byte, places map[int]pdfPlace, trailer string) pdf.Value {
+	b := bytes.NewBuffer(slices.Clip(data))
+	b.WriteString("\nxref\n")
+	size := 0
+	for _, id := range slices.Sorted(maps.Keys(places)) {
+		fmt.Fprintf(b, "%d 1\n%010d %05d n \n", id, places[id].at, places[id].generation)
+		size = id + 1
+	}
+	fmt.Fprintf(b, "trailer\n<< /Size %d %s >>\nstartxref\n%d\n%%%%EOF\n", size, trailer, len(data)+1)
+	r, err := pdf.NewReader(&meter{r: bytes.NewReader(b.Bytes())}, int64(b.Len()))
+	if err != nil {
+		panic(err)
+	}
+	return r.Trailer()
+}
+
+// meter ends what reads too often.
+type meter struct {
+	r     io.ReaderAt
+	reads int
+}
+
+func (m *meter) ReadAt(p []byte, at int64) (int, error) {
+	if m.reads++; m.reads > mostReads {
+		return 0, errors.New("it is too intricate")
+	}
+	return m.r.ReadAt(p, at)
+}
+
+// unpack returns what a stream holds.
+func (d *pdfText) unpack(stream pdf.Value) []byte {
+	parameters := stream.Key("DecodeParms")
+	for i := range 1 + max(stream.Key("Filter").Len(), parameters.Len()) {
+		columns := parameters.Index(i - 1).Key("Columns")
+		if i == 0 {
+			columns = parameters.Key("Columns")
+		}
+		if n := columns.Int64(); i > 4 || n < 0 || n > 1<<16 {
+			panic("a stream is packed in too many ways")
+		}
+	}
+	most := min(mostStream, d.left)
+	data, err := io.ReadAll(io.LimitReader(stream.Reader(), most+1))
+	if int64(len(data)) > most {
+		panic(fmt.Sprintf("it unpacks to more than %d MiB, or one page to more than %d", mostUnpacked>>20, mostStream>>20))
+	}
+	if err != nil {
+		panic(err)
+	}
+	d.left -= int64(len(data))
+	return data
+}
+
+// interpret runs do for each operator of a page or font.
+func interpret(program []byte, do func(op string, stack *pdf.Stack)) {
+	// The brackets end what is open at the end: the library would wait for the end of a string for ever.
+	program = append(program, "\n>>"...)
+	const head = "%PDF-1.4\n"
+	data := append(fmt.Appendf(nil, "%s1 0 obj\n<< /Length %d >>\nstream\n", head, len(program)), program...)
+	data = append(data, "\nendstream\nendobj\n"...)
+	trailer := trailerOf(data, map[int]pdfPlace{1: {len(head), 0}}, "/Root 1 0 R")
+	pdf.Interpret(trailer.Key("Root"), func(stack *pdf.Stack, op string) {
+		if op == "findresource" { // of fonts: any dictionary will do
+			operands(stack)
+			stack.Push(trailer)
+			return
+		}
+		do(op, stack)
+	})
+}
+
+// operands takes all that is on the stack.
+func operands(stack *pdf.Stack) []pdf.Value {
+	all := make([]pdf.Value, stack.Len())
+	for i := range slices.Backward(all) {
+		all[i] = stack.Pop()
+	}
+	return all
+}
+
+// node reads the pages of a tree, which inherit the resources of the nodes above them.
+func (d *pdfText) node(node, resources pdf.Value, depth int) {
+	if d.nodes++; d.nodes > mostPages || depth > mostDepth {
+		panic("it has too many pages")
+	}
+	if own := node.Key("Resources"); !own.IsNull() {
+		resources = own
+	}
+	kids := node.Key("Kids")
+	for i := range kids.Len() {
+		d.node(kids.Index(i), resources, depth+1)
+	}
+	contents := node.Key("Contents")
+	var program []byte
+	if contents.Kind() == pdf.Stream {
+		program = d.unpack(contents)
+	}
+	for i := range contents.Len() {
+		if part := contents.Index(i); part.Kind() == pdf.Stream {
+			program = append(append(program, d.unpack(part)...), '\n')
+		}
+		if len(program) > mostStream {
+			panic(fmt.Sprintf("a page unpacks to more than %d MiB", mostStream>>20))
+		}
+	}
+	d.page(program, resources.Key("Font"))
+	d.write("\n\n")
+}
+
+// page reads what a page shows.
+func (d *pdfText) page(program []byte, fonts pdf.Value) {
+	decode := strings.Clone
+	known := map[string]func(string) string{}
+	interpret(program, func(op string, stack *pdf.Stack) {
+		all := operands(stack)
+		var last pdf.Value
+		if len(all) > 0 {
+			last = all[len(all)-1]
+		}
+		switch op {
+		case "BT", "T*":
+			d.write("\n")
+		case "Tf":
+			name := all[0].Name()
+			if known[name] == nil {
+				known[name] = d.font(fonts.Key(name))
+			}
+			decode = known[name]
+		case "'", `"`:
+			d.write("\n" + decode(last.RawString()))
+		case "Tj":
+			d.write(decode(last.RawString()))
+		case "TJ":
+			for i := range last.Len() {
+				d.write(decode(last.Index(i).RawString()))
+			}
+		}
+	})
+}
+
+func (d *pdfText) write(text string) {
+	d.text.WriteString(strings.ToValidUTF8(text, ""))
+	if d.text.Len() > MaxText {
+		panic(fmt.Sprintf("its text has more than %d bytes", MaxText))
+	}
+}
+
+// font returns how the codes of a font become text.
+func (d *pdfText) font(v pdf.Value) func(string) string {
+	id := v.String()
+	if d.fonts[id] != nil {
+		return d.fonts[id]
+	}
+	font := pdf.Font{V: v}
+	encoding, unicodes := v.Key("Encoding"), v.Key("ToUnicode")
+	decode := strings.Clone
+	switch {
+	case encoding.Kind() == pdf.Dict:
+		if encoding.Key("Differences").Len() > 1024 {
+			panic("a font has too many differences")
+		}
+		var table [256]string
+		for i := range table {
+			table[i] = font.Encoder().Decode(string([]byte{byte(i)}))
+		}
+		decode = func(codes string) string {
+			var b strings.Builder
+			for i := range len(codes) {
+				b.WriteString(table[codes[i]])
+			}
+			return b.String()
+		}
+	case unicodes.Kind() == pdf.Stream && (encoding.IsNull() || encoding.Name() == "Identity-H"):
+		decode = d.readCodes(d.unpack(unicodes)).decode
+	default:
+		decode = font.Encoder().Decode
+	}
+	d.fonts[id] = decode
+	return decode
+}
+
+// pdfCodes is what codes of a font mean.
+type pdfCodes struct {
+	of    *pdfText
+	text  map[string]string
+	sizes [5]bool // how long codes are
+}
+
+func (d *pdfText) readCodes(program []byte) *pdfCodes {
+	c := &pdfCodes{of: d, text: map[string]string{}}
+	interpret(program, func(op string, stack *pdf.Stack) {
+		switch op {
+		case "begincodespacerange", "beginbfchar", "beginbfrange":
+			operands(stack)
+		case "endcodespacerange":
+			for _, v := range operands(stack) {
+				c.sizes[min(len(v.RawString()), 4)] = true
+			}
+		case "endbfchar":
+			for pair := range slices.Chunk(operands(stack), 2) {
+				c.add(pair[0].RawString(), pair[len(pair)-1].RawString(), 0)
+			}
+		case "endbfrange":
+			for triple := range slices.Chunk(operands(stack), 3) {
+				if len(triple) == 3 {
+					c.addRange(triple[0].RawString(), triple[1].RawString(), triple[2])
+				}
+			}
+		}
+	})
+	return c
+}
+
+// addRange adds the codes from first to last, which stand for one text each of a list, or for to and those after it.
+func (c *pdfCodes) addRange(first, last string, to pdf.Value) {
+	for i := 0; len(first) == len(last) && first <= last; i++ {
+		if to.Kind() == pdf.Array {
+			c.add(first, to.Index(i).RawString(), 0)
+		} else {
+			c.add(first, to.RawString(), i)
+		}
+		if first = after(first); first == "" {
+			return
+		}
+	}
+}
+
+// after is the code after another of the same length, "" after the last.
+func after(code string) string {
+	next := []byte(code)
+	for i := range slices.Backward(next) {
+		if next[i]++; next[i] != 0 {
+			return string(next)
+		}
+	}
+	return ""
+}
+
+// add adds a code for the text that is more characters after the one in UTF-16.
+func (c *pdfCodes) add(code, utf16 string, more int) {
+	if c.of.codes++; c.of.codes > mostCodes || len(utf16) > mostOfCode {
+		panic("its fonts have too many characters")
+	}
+	text, err := unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewDecoder().String(utf16)
+	if runes := []rune(text); err == nil && len(runes) > 0 {
+		runes[len(runes)-1] += rune(more)
+		c.text[code] = string(runes)
+	}
+}
+
+// decode returns the text of codes, or more of it than a text may have. A code that means nothing is left out.
+func (c *pdfCodes) decode(codes string) string {
+	var b strings.Builder
+	for len(codes) > 0 && b.Len() <= MaxText {
+		size := 1
+		for n := min(4, len(codes)); n > 0; n-- {
+			text, ok := c.text[codes[:n]]
+			if b.WriteString(text); ok || c.sizes[n] {
+				size = n
+				break
+			}
+		}
+		codes = codes[size:]
+	}
+	return b.String()
+}
