@@ -247,3 +247,40 @@ func TestSwapped(t *testing.T) {
 		t.Errorf("read %q, %v", text, err)
 	}
 }
+
+// TestSwappedFolder replaces a folder by a link to a denied one, after its files were listed and after they were indexed.
+func TestSwappedFolder(t *testing.T) {
+	const denied = "the zebra is s3cr3t"
+	swap := func(root string) {
+		if err := os.Rename(filepath.Join(root, "in/pub"), filepath.Join(root, "in/was")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("../secrets", filepath.Join(root, "in/pub")); err != nil {
+			t.Skip("no symbolic links:", err)
+		}
+	}
+	for _, when := range []EventKind{EventStart, EventDone} {
+		t.Run(string(when), func(t *testing.T) {
+			root := t.TempDir()
+			writeFiles(t, root, map[string]string{"secrets/prod.txt": denied, "in/pub/prod.txt": "the zebra is black."})
+			x := memory(t, Options{Denied: func(path string) bool { return strings.Contains(filepath.ToSlash(path), "/secrets") }})
+			sum, err := x.Sync(t.Context(), root, func(e Event) {
+				if e.Kind == when {
+					swap(root)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hits, err := x.Search(t.Context(), Query{Text: "zebra", WithText: true})
+			if err != nil || len(hits) != sum.Files {
+				t.Fatalf("%d files, %d hits, %v", sum.Files, len(hits), err)
+			}
+			for _, h := range hits {
+				if strings.Contains(h.Text, "s3cr3t") || !h.Stale {
+					t.Errorf("%+v", h)
+				}
+			}
+		})
+	}
+}

@@ -13,16 +13,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"callgate/internal/nolink"
 	"callgate/rag/chunks"
 	"callgate/rag/ignore"
 	"callgate/rag/internal/extract"
 	"callgate/rag/internal/terms"
 )
 
-// workspace is a directory whose files are indexed. Files are opened below it only, whatever links and races
+// workspace is a directory whose files are indexed. Files are opened below it only and along no link, whatever races
 // there are.
 type workspace struct {
 	dir     string // absolute, without links
@@ -242,22 +242,23 @@ func (e errSkip) Error() string { return string(e) }
 
 // read returns the text of a file and what it was when it was read. It returns errSkip for what is not text.
 func (w *workspace) read(f *found) (text string, s source, err error) {
-	file, err := w.root.OpenFile(filepath.FromSlash(f.name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	dir, name, _, err := nolink.FolderOf(w.root, filepath.FromSlash(f.name))
 	if err != nil {
 		return "", s, err
 	}
-	defer file.Close()
-	info, err := file.Stat()
+	defer dir.Close()
+	info, err := dir.Lstat(name)
 	if err != nil {
 		return "", s, err
 	}
 	if !info.Mode().IsRegular() {
 		return "", s, errSkip("not a regular file")
 	}
-	// A link that took the file's place could lead to a denied one.
-	if now, err := w.root.Lstat(filepath.FromSlash(f.name)); err != nil || !os.SameFile(now, info) {
-		return "", s, errSkip("changed while it was opened")
+	file, err := nolink.File(dir, name, info)
+	if err != nil {
+		return "", s, err
 	}
+	defer file.Close()
 	s = source{Path: f.name, Size: info.Size(), ModTime: info.ModTime(), Read: time.Now(), Aside: aside(f.name)}
 	data := make([]byte, 0, min(info.Size(), w.maxSize)+1)
 	data, err = readUpTo(file, data, w.maxSize+1)
@@ -363,7 +364,8 @@ func (f *found) unchanged(s *source) bool {
 // isSkip reports whether err is about one file only.
 func isSkip(err error) bool {
 	var skip errSkip
-	return errors.As(err, &skip) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid)
+	return errors.As(err, &skip) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid) ||
+		errors.Is(err, nolink.ErrLink) || errors.Is(err, nolink.ErrNoFolder) || errors.Is(err, nolink.ErrReplaced)
 }
 
 // appendLinked appends a file that must not be read, if it has other names by which it could be.

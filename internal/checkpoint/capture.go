@@ -14,6 +14,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"callgate/internal/nolink"
 )
 
 // Why something that is there was left out, where it is not an error's text.
@@ -114,7 +116,7 @@ func (c *capture) entry(ctx context.Context, f found, path, rel string, scope Sc
 	case info.IsDir() && (scope == Alone || c.probe):
 		e.Kind, e.Mode = Directory, modeOf(info.Mode())
 	case info.IsDir():
-		inner, err := openFolderIn(dir, name)
+		inner, err := nolink.Folder(dir, name)
 		if err != nil {
 			e.Kind, e.Why = LeftOut, reason(err)
 			break
@@ -276,7 +278,7 @@ func (c *capture) file(dir *os.Root, e Entry, info fs.FileInfo, path string, sco
 	if keeps && scope != Alone && c.tree.bytes < info.Size() {
 		return left(whyLimit)
 	}
-	f, err := openFile(dir, e.Name, info)
+	f, err := nolink.File(dir, e.Name, info)
 	if err != nil {
 		return left(reason(err))
 	}
@@ -349,8 +351,8 @@ func (c *capture) entries(hash Hash) (list []Entry, err error) {
 
 // reason is an error without the path that it is about.
 func reason(err error) string {
-	if errors.Is(err, errLink) {
-		return errLink.Error()
+	if errors.Is(err, nolink.ErrLink) {
+		return nolink.ErrLink.Error()
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {

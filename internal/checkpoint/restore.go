@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"callgate/internal/nolink"
 )
 
 // RestoreOptions say what is put back, and how sure one has to be.
@@ -105,7 +107,7 @@ func (p *plan) known(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if now.Why == errLink.Error() && p.checkpoint.keepsFolderOf(x.Path) {
+		if now.Why == nolink.ErrLink.Error() && p.checkpoint.keepsFolderOf(x.Path) {
 			now = Entry{Kind: Absent}
 		}
 		if now.same(x.Before) {

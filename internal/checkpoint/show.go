@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
+
+	"callgate/internal/nolink"
 )
 
 // FileDiff is how one path differs now from what was kept.
@@ -164,7 +166,7 @@ func (p *plan) current(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > maxDiff {
 		return nil, os.ErrInvalid
 	}
-	f, err := openFile(dir, name, info)
+	f, err := nolink.File(dir, name, info)
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,6 @@ import (
 	"syscall"
 )
 
-// noWait keeps the opening of a pipe from waiting for somebody who writes to it.
-const noWait = syscall.O_NONBLOCK
-
 // identity is what tells a file from every other and from itself when it was changed, besides size and
 // modification time.
 func identity(info fs.FileInfo) (id [2]uint64) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"callgate/internal/lazyregexp"
+	"callgate/internal/nolink"
 )
 
 // Programs that replace a file write a temporary one beside it and rename that. If they are killed in between, the
@@ -87,7 +88,7 @@ func (p *plan) strays(ctx context.Context, only []string) (found []step, err err
 // writtenSince lists the regular files in the folder of path that were written since the checkpoint was taken.
 func (p *plan) writtenSince(path string) (names []string, err error) {
 	dir, _, _, err := openFolderOf(path, p.checkpoint.Workspace)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoFolder) || errors.Is(err, errLink) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, nolink.ErrNoFolder) || errors.Is(err, nolink.ErrLink) {
 		return nil, nil // nothing is beside a file that has no folder
 	}
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"callgate/internal/nolink"
 )
 
 // Request says what is to be kept before a call.
@@ -87,7 +89,7 @@ func (s *Store) take(ctx context.Context, r Request) (t *Taken, err error) {
 		if slices.ContainsFunc(t.record.Before, func(o Kept) bool { return o.Path == k.Path && o.Scope == k.Scope }) {
 			continue
 		}
-		if k.Why == errLink.Error() && t.record.keepsFolderOf(k.Path) { // its folder is a link, which is kept as such
+		if k.Why == nolink.ErrLink.Error() && t.record.keepsFolderOf(k.Path) { // its folder is a link, which is kept as such
 			k.Entry = Entry{Kind: Absent}
 		}
 		k.Secret = k.Scope == Alone && r.Secret(k.Path)
@@ -213,7 +215,7 @@ func (s *Store) changes(ctx context.Context, c *capture, r *Checkpoint, kept lis
 		if err != nil {
 			return nil, err
 		}
-		if now.Path != k.Path || now.Why == errLink.Error() && r.keepsFolderOf(k.Path) { // its folder is gone, or no folder any more
+		if now.Path != k.Path || now.Why == nolink.ErrLink.Error() && r.keepsFolderOf(k.Path) { // its folder is gone, or no folder any more
 			now.Entry = Entry{Kind: Absent}
 		}
 		err = compare(k.Path, k.Entry, now.Entry, kept, c.entries, func(x Change) {
