@@ -28,13 +28,19 @@ type Document struct {
 // maxDocument bounds a document's text, in bytes.
 const maxDocument = extract.MaxText
 
-// Add adds documents, or replaces those with the same IDs. When it returns nil, every process can find them.
+// Add adds documents, or replaces those with the same IDs. When it returns nil, every process can find them. It adds none
+// if they do not fit into MaxMemory.
 func (x *Index) Add(ctx context.Context, docs ...Document) error {
 	sources, err := sourcesOf(docs)
 	if err != nil {
 		return err
 	}
-	return x.change(ctx, func(w *writer) error { return w.addDocuments(ctx, sources) })
+	return x.change(ctx, func(w *writer) error {
+		if err := w.room(sources); err != nil {
+			return err
+		}
+		return w.addDocuments(ctx, sources)
+	})
 }
 
 // sourcesOf are the documents as the index keeps them.

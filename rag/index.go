@@ -38,7 +38,7 @@ type Options struct {
 	// MaxFiles is the number of files after which the rest is left out. Default: 200,000.
 	MaxFiles int
 	// MaxMemory is about how many bytes the index may take, half of them while it is written. Workers and the
-	// number of chunks are chosen by it; files that no longer fit are left out. Default: 1 GiB.
+	// number of chunks are chosen by it; files that no longer fit are left out, documents refused. Default: 1 GiB.
 	MaxMemory int64
 	// MaxTime bounds one Sync. The next Sync continues where it stopped. Default: no limit.
 	MaxTime time.Duration

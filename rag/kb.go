@@ -97,6 +97,9 @@ func idOf(path, text string) string {
 // addNote adds a document of a knowledge base as Add describes. Earlier versions gave documents with a path the ID of
 // their text: those of the same path go, and one whose ID is needed for a text without a path moves.
 func (w *writer) addNote(ctx context.Context, s source) (replaced bool, err error) {
+	if err := w.room([]source{s}); err != nil {
+		return false, fmt.Errorf("the document was not added: %w", err)
+	}
 	path := s.Metadata[PathKey]
 	var moved []source
 	var old []key

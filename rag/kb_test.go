@@ -236,3 +236,34 @@ func TestKBReplacesWhatComesFromTheSameFile(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
+
+// TestKBIsFull: there is an end to what a knowledge base takes, and room again for what is removed or replaced.
+func TestKBIsFull(t *testing.T) {
+	kb, err := OpenKB("", Options{MaxMemory: 100 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kb.Close()
+	add := func(path string, size int) error {
+		_, _, err := kb.Add(t.Context(), strings.Repeat("word ", size/5), map[string]string{PathKey: path})
+		return err
+	}
+	if err := add("a", 30<<10); err != nil {
+		t.Fatal(err)
+	}
+	if err := add("b", 30<<10); err == nil || !strings.Contains(err.Error(), "not added: no room") {
+		t.Errorf("too much is taken: %v", err)
+	}
+	if err := kb.Put(t.Context(), Document{ID: "doc-b", Text: strings.Repeat("word ", 6<<10)}); err == nil || !strings.Contains(err.Error(), "no room") {
+		t.Errorf("too much is put: %v", err)
+	}
+	if err := add("a", 31<<10); err != nil {
+		t.Errorf("in the place of another: %v", err)
+	}
+	if _, err := kb.Remove(t.Context(), idOf("a", "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := add("b", 30<<10); err != nil {
+		t.Errorf("after the other is gone: %v", err)
+	}
+}

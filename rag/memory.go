@@ -1,5 +1,7 @@
 package rag
 
+import "fmt"
+
 // How much memory an index takes, as measured: a row has its vector, a sketch of an eighth of that, and its
 // description; a worker has a segment's worth of text in hand, which takes about sixteen times as much.
 const (
@@ -14,7 +16,42 @@ func (o *Options) workers() int {
 }
 
 // rows is how many chunks the index may have.
-func (o *Options) rows() int64 {
+func (o *Options) rows() int64 { return o.MaxMemory / 2 / o.ofRow() }
+
+func (o *Options) ofRow() int64 {
 	dim := int64(o.Embedder.Dim())
-	return o.MaxMemory / 2 / (dim + dim/8 + rowMemory)
+	return dim + dim/8 + rowMemory
+}
+
+// ofSource is about how much a file or document takes. A new document counts as one chunk until it was taken apart.
+func (o *Options) ofSource(s *source) int64 {
+	n := len(s.Path) + len(s.Title) + len(s.Text)
+	for key, value := range s.Metadata {
+		n += len(key) + len(value)
+	}
+	return int64(n) + int64(max(1, s.Rows))*o.ofRow()
+}
+
+// room returns an error if documents do not fit into the index, from which those of the same keys go.
+func (w *writer) room(docs []source) error {
+	o := &w.x.options
+	var taken int64
+	goes := map[key]bool{}
+	for i := range docs {
+		goes[docs[i].key()] = true
+		taken += o.ofSource(&docs[i])
+	}
+	for k, at := range w.where {
+		if !goes[k] {
+			taken += o.ofSource(w.source(at))
+		}
+	}
+	if taken > o.MaxMemory/2 {
+		return fmt.Errorf("%s: remove documents first", o.noRoom())
+	}
+	return nil
+}
+
+func (o *Options) noRoom() string {
+	return fmt.Sprintf("no room: the index may take %d MiB of memory", o.MaxMemory>>20)
 }

@@ -286,7 +286,7 @@ func (u *update) work(ctx context.Context, jobs <-chan *found, old map[string][1
 			}
 			if n := int64(len(passages)); u.rows.Add(n) > maxRows {
 				u.rows.Add(-n)
-				reports <- report{file: f.name, why: errSkip(fmt.Sprintf("no room: the index may take %d MiB of memory", u.w.x.options.MaxMemory>>20))}
+				reports <- report{file: f.name, why: errSkip(u.w.x.options.noRoom())}
 				continue
 			}
 			b.add(s, passages)
