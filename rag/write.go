@@ -7,10 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"sync/atomic"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/gofrs/flock"
 
 	"callgate/internal/durable"
 )
@@ -47,14 +45,11 @@ func (x *Index) change(ctx context.Context, do func(*writer) error) (err error) 
 	}
 	defer func() { x.writing <- struct{}{} }()
 	if x.disk != nil {
-		if err := durable.Regular(x.disk.path(lockName)); err != nil {
+		unlock, err := durable.Lock(ctx, x.disk.path(lockName))
+		if err != nil {
 			return err
 		}
-		lock := flock.New(x.disk.path(lockName))
-		if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
-			return fmt.Errorf("lock %s: %w", x.disk.dir, err)
-		}
-		defer func() { err = errors.Join(err, lock.Close()) }()
+		defer func() { err = errors.Join(err, unlock()) }()
 	}
 	w, err := x.newWriter()
 	if err != nil {

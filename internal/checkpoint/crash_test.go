@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,7 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"callgate/internal/durable"
 )
 
 // A segment that was torn at any byte shows every checkpoint that was whole, and its contents.
@@ -58,6 +62,25 @@ func TestTornAnywhere(t *testing.T) {
 		}
 		d.must(s.Close())
 	}
+}
+
+// TestStoppedProcess: one that was stopped while it removed segments does not stop the calls of the others.
+func TestStoppedProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, Options{})
+		d.write("a.txt", "first", 0o644)
+		unlock, err := durable.TryLock(filepath.Join(d.store.o.Dir, sweepLock))
+		d.must(err)
+		ask := Request{Workspace: d.dir, Paths: []Path{{Path: d.path("a.txt")}}}
+		if _, err = d.store.Take(t.Context(), ask); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("took a checkpoint without the lock: %v", err)
+		}
+		d.must(unlock())
+		taken, err := d.store.Take(t.Context(), ask)
+		d.must(err)
+		_, err = taken.End(t.Context())
+		d.must(err)
+	})
 }
 
 // TestKilledWriters kills processes that keep and restore in the same store at random moments: what they

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"callgate/internal/durable"
 )
 
@@ -65,11 +63,11 @@ const (
 // removed under sweep.lock, so that nobody takes a lock file away that another has just begun to hold.
 type folder struct {
 	dir  string
-	held map[string]*flock.Flock // guarded by Store.mu
+	held map[string]func() error // which free them; guarded by Store.mu
 }
 
 func openFolder(dir string) (*folder, error) {
-	return &folder{dir: dir, held: map[string]*flock.Flock{}}, makeFolder(dir)
+	return &folder{dir: dir, held: map[string]func() error{}}, makeFolder(dir)
 }
 
 // makeFolder makes dir, closed to other users.
@@ -92,14 +90,7 @@ func makeFolder(dir string) error {
 
 // exclusive runs f while no other process makes or removes segments.
 func (v *folder) exclusive(f func() error) error {
-	if err := durable.Regular(filepath.Join(v.dir, sweepLock)); err != nil {
-		return err
-	}
-	l := flock.New(filepath.Join(v.dir, sweepLock), flock.SetPermissions(0o600))
-	if err := l.Lock(); err != nil {
-		return err
-	}
-	return errors.Join(f(), l.Close())
+	return durable.Locked(filepath.Join(v.dir, sweepLock), f)
 }
 
 func (v *folder) create(name string) (m medium, err error) {
@@ -108,18 +99,18 @@ func (v *folder) create(name string) (m medium, err error) {
 	}
 	err = v.exclusive(func() error {
 		path := filepath.Join(v.dir, name)
-		l := flock.New(path+lockExt, flock.SetPermissions(0o600))
-		if locked, err := l.TryLock(); !locked {
-			return errors.Join(fmt.Errorf("%s is in use", name), err)
+		unlock, err := durable.TryLock(path + lockExt)
+		if err != nil {
+			return err
 		}
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_APPEND|os.O_RDWR, 0o600)
 		if err == nil {
 			err = durable.SyncFolder(v.dir)
 		}
 		if err != nil {
-			return errors.Join(err, l.Close())
+			return errors.Join(err, unlock())
 		}
-		m, v.held[name] = f, l
+		m, v.held[name] = f, unlock
 		return nil
 	})
 	return m, err
@@ -135,9 +126,9 @@ func (v *folder) intact(name string, m medium) bool {
 }
 
 func (v *folder) release(name string) error {
-	l := v.held[name]
+	unlock := v.held[name]
 	delete(v.held, name)
-	return errors.Join(l.Close(), removed(filepath.Join(v.dir, name+lockExt)))
+	return errors.Join(unlock(), removed(filepath.Join(v.dir, name+lockExt)))
 }
 
 func (v *folder) open(name string) (reader, error) {
@@ -194,15 +185,14 @@ func (v *folder) abandoned(name string) (bool, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
-	if err := durable.Regular(path); err != nil {
+	unlock, err := durable.TryLock(path)
+	if errors.Is(err, durable.ErrHeld) {
+		return false, nil
+	}
+	if err != nil {
 		return false, err
 	}
-	l := flock.New(path, flock.SetPermissions(0o600))
-	locked, err := l.TryLock()
-	if !locked {
-		return false, err
-	}
-	return true, l.Close()
+	return true, unlock()
 }
 
 // removeOrphans takes lock files away whose segment is gone.

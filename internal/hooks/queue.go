@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"callgate/internal/durable"
 )
 
@@ -136,19 +134,10 @@ func (q *queue) remove(e entry) error {
 	return err
 }
 
-// lock makes this process the one that posts, unless another is. The system gives the lock back when the process
-// ends, however it ends.
-func (q *queue) lock() (unlock func() error, ok bool, err error) {
+// lock makes this process the one that posts, unless another is: then it is durable.ErrHeld.
+func (q *queue) lock() (unlock func() error, err error) {
 	if err := os.MkdirAll(q.dir, 0o700); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	if err := durable.Regular(filepath.Join(q.dir, lockFile)); err != nil {
-		return nil, false, err
-	}
-	lock := flock.New(filepath.Join(q.dir, lockFile))
-	ok, err = lock.TryLock()
-	if err != nil || !ok {
-		return nil, false, err
-	}
-	return lock.Close, true, nil
+	return durable.TryLock(filepath.Join(q.dir, lockFile))
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"callgate/internal/durable"
 )
 
 // pace has the intervals and limits of tries. Tests shorten them.
@@ -42,16 +44,16 @@ func (w *webhook) store(h *hook, e *Event) error {
 func (w *webhook) send(ctx context.Context, r *Runner, h *hook) {
 	for {
 		last := w.done()
-		unlock, mine, err := w.queue.lock()
-		if err != nil {
-			r.failed(h, &Event{}, fmt.Errorf("the queue cannot be locked: %w", err))
-		}
-		if mine {
+		unlock, err := w.queue.lock()
+		if err == nil {
 			w.drain(ctx, r, h)
 			if err := unlock(); err != nil {
 				r.failed(h, &Event{}, fmt.Errorf("the queue cannot be unlocked: %w", err))
 			}
 			return
+		}
+		if !errors.Is(err, durable.ErrHeld) {
+			r.failed(h, &Event{}, fmt.Errorf("the queue cannot be locked: %w", err))
 		}
 		if last || ctx.Err() != nil {
 			return
