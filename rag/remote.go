@@ -24,7 +24,7 @@ import (
 // RemoteOptions configure an embedder behind HTTP. Texts of the workspace are sent there.
 type RemoteOptions struct {
 	API   string // "openai" (and whatever speaks its /v1/embeddings) or "ollama"
-	URL   string // default: https://api.openai.com/v1 or http://localhost:11434
+	URL   string // https, or http to this machine; default: https://api.openai.com/v1 or http://localhost:11434
 	Model string
 	Dim   int // of the model's vectors
 	// SendDim asks an OpenAI-compatible server to shorten its vectors to Dim.
@@ -67,16 +67,13 @@ func NewRemote(o RemoteOptions) (Embedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedder: url: %w", err)
 	}
-	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, fmt.Errorf("embedder: url %q: want http or https", u.Redacted())
+	if u.Host == "" || !loopback.Confidential(u) {
+		return nil, fmt.Errorf("embedder: url %q: it gets the texts, so use https, or http to this machine alone", u.Redacted())
 	}
 	r := &remote{options: o, url: u.String()}
 	if o.KeyEnv != "" {
 		if r.key = os.Getenv(o.KeyEnv); r.key == "" {
 			return nil, fmt.Errorf("embedder: environment variable %s is not set", o.KeyEnv)
-		}
-		if !loopback.Confidential(u) {
-			return nil, fmt.Errorf("embedder: the key would be sent unencrypted to %s: use https", u.Host)
 		}
 	}
 	r.options.Batch = cmp.Or(max(0, o.Batch), 64)

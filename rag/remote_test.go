@@ -155,11 +155,10 @@ func TestChangeEmbedder(t *testing.T) {
 }
 
 func TestRemoteRefuses(t *testing.T) {
-	t.Setenv("KEY", "sesame")
 	for _, o := range []RemoteOptions{
 		{}, {API: "other", Model: "m", Dim: 1}, {API: "openai", Dim: 1}, {API: "openai", Model: "m"}, {API: "openai", Model: "m", Dim: 1 << 20},
 		{API: "openai", Model: "m", Dim: 1, KeyEnv: "NO_SUCH_KEY"}, {API: "openai", Model: "m", Dim: 1, URL: "ftp://x"}, {API: "openai", Model: "m", Dim: 1, URL: "::"},
-		{API: "openai", Model: "m", Dim: 1, URL: "http://example.com/v1", KeyEnv: "KEY"},
+		{API: "openai", Model: "m", Dim: 1, URL: "http://example.com/v1"}, {API: "ollama", Model: "m", Dim: 1, URL: "http://192.168.0.1:11434"},
 	} {
 		if e, err := NewRemote(o); err == nil {
 			t.Errorf("%+v is taken: %v", o, e.ID())
