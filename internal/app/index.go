@@ -66,7 +66,7 @@ func OpenIndex(c *config.Config, errs io.Writer, root string) (*rag.Index, error
 	if err != nil {
 		return nil, err
 	}
-	reading := c.Reading()
+	reading := c.Reading(nil)
 	if o.Denied, err = reading.Denied(root); err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rag: the current directory: %w", err)
 	}
-	reading := c.Reading()
+	reading := c.Reading(s.rules)
 	o := retrieval.Options{
 		Indexes: c.Files().Index(), Index: options, Denied: reading.Denied, Rules: reading.Rules, Veto: s.vetoes,
 		Roots: c.RAG.Roots, Default: here, Home: xdg.Home, Watch: c.RAG.Watch, Logger: s.log,

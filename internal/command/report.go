@@ -95,7 +95,7 @@ func showSession(cmd *cobra.Command, c *config.Config, id string, asHTML, asJSON
 			fmt.Fprintln(os.Stderr, "callgate: changed files are left out:", err)
 		} else {
 			defer store.Close()
-			files = &report.Files{Store: store, Hidden: func(one *checkpoint.Checkpoint) func(string) bool { return config.Hidden(c, one) }}
+			files = &report.Files{Store: store, Hidden: func(one *checkpoint.Checkpoint) func(string) bool { return config.Hidden(c, nil, one) }}
 		}
 	}
 	replayed, err := report.Replay(c.DataDir, id, files)

@@ -1,9 +1,6 @@
 package config
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -23,18 +20,21 @@ type reading struct {
 	protected []string // files and folders that no tool may touch
 }
 
-func (c *Config) Reading() *reading {
-	return &reading{store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home}), c.OwnFiles()}
+// Reading goes by rules, or by the worker's file for those who have no store, such as commands.
+func (c *Config) Reading(rules *store.Store) *reading {
+	if rules == nil {
+		rules = store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home})
+	}
+	return &reading{rules, c.OwnFiles()}
 }
 
 // Rules names the rules as they are now.
 func (r *reading) Rules() string {
-	data, err := os.ReadFile(r.store.Path())
+	version, err := r.store.Version()
 	if err != nil {
 		return "unreadable"
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:12])
+	return version
 }
 
 // Denied returns whether a file of the workspace root, by its absolute path without links, must not be read.
@@ -76,13 +76,13 @@ func (r *reading) Denied(root string) (func(path string) bool, error) {
 }
 
 // Hidden returns which files of a checkpoint the rules keep from being read: those of the worker that took it,
-// as they are now. While they cannot be read, nothing is shown.
-func Hidden(c *Config, one *checkpoint.Checkpoint) func(path string) bool {
+// as they are now. While they cannot be read, nothing is shown. rules are those of c's own worker, as in Reading.
+func Hidden(c *Config, rules *store.Store, one *checkpoint.Checkpoint) func(path string) bool {
 	of := *c
-	if workerName.MatchString(one.Worker) {
-		of.Worker = one.Worker
+	if one.Worker != c.Worker && workerName.MatchString(one.Worker) {
+		of.Worker, rules = one.Worker, nil
 	}
-	denied, err := of.Reading().Denied(one.Workspace)
+	denied, err := of.Reading(rules).Denied(one.Workspace)
 	if err != nil {
 		return func(string) bool { return true }
 	}

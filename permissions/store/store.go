@@ -5,6 +5,8 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +44,8 @@ type Store struct {
 	data   []byte
 	room   []byte // to read a young file into, time and again
 	policy *permissions.Policy
-	err    error // what made the file at stamp unusable
+	name   string // of the text that policy is from
+	err    error  // what made the file at stamp unusable
 
 	revision uint64 // of a shared text
 }
@@ -125,7 +128,17 @@ func (s *Store) read() (*permissions.Policy, error) {
 	return s.policy, s.err
 }
 
+// Version names the text that Policy goes by now: it is the same for the same text. With an error there is no policy.
+func (s *Store) Version() (string, error) {
+	_, err := s.Policy()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.name, err
+}
+
 func (s *Store) compile(data []byte) (*permissions.Policy, error) {
+	sum := sha256.Sum256(data)
+	s.name = hex.EncodeToString(sum[:12])
 	f, err := permissions.ParseFile(s.path, data, s.home)
 	if err != nil {
 		return nil, err

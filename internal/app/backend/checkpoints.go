@@ -37,7 +37,7 @@ func (b checkpoints) CheckpointDiff(ctx context.Context, id string, paths []stri
 	if err != nil {
 		return nil, err
 	}
-	return b.store.Diff(ctx, one.ID, checkpoint.ShowOptions{Paths: paths, Hidden: config.Hidden(b.Config, &one)})
+	return b.store.Diff(ctx, one.ID, checkpoint.ShowOptions{Paths: paths, Hidden: config.Hidden(b.Config, b.Store, &one)})
 }
 
 func (b checkpoints) RestoreCheckpoint(ctx context.Context, id string, what companion.CheckpointRestore, who audit.Author) (*checkpoint.Restored, error) {
@@ -48,7 +48,7 @@ func (b checkpoints) RestoreCheckpoint(ctx context.Context, id string, what comp
 	if err := b.Gate.Controls.Note(one.SessionID, who, RestoreSummary(&one, what.Force)); err != nil {
 		return nil, err
 	}
-	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: what.Paths, Force: what.Force, RemoveStray: what.RemoveStray, By: who.By, SessionID: one.SessionID, Secret: config.Hidden(b.Config, &one)})
+	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: what.Paths, Force: what.Force, RemoveStray: what.RemoveStray, By: who.By, SessionID: one.SessionID, Secret: config.Hidden(b.Config, b.Store, &one)})
 	var conflict *checkpoint.ConflictError
 	if errors.As(err, &conflict) {
 		if noteErr := b.Gate.Controls.Note(one.SessionID, who, "Nothing was restored: "+conflict.Error()); noteErr != nil {

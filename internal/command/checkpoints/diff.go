@@ -33,7 +33,7 @@ are enough. Files that the rules deny are named but not shown.`,
 			if err != nil {
 				return err
 			}
-			files, err := store.Diff(cmd.Context(), one.ID, checkpoint.ShowOptions{Paths: only, Hidden: config.Hidden(c, &one)})
+			files, err := store.Diff(cmd.Context(), one.ID, checkpoint.ShowOptions{Paths: only, Hidden: config.Hidden(c, nil, &one)})
 			if err != nil {
 				return err
 			}

@@ -51,7 +51,7 @@ Rules do not limit your restores. callgate's own files are never restored, and l
 			if err := recordRestore(c, &one, by, o.Force); err != nil {
 				return err
 			}
-			o.By, o.SessionID, o.Secret = by, one.SessionID, config.Hidden(c, &one)
+			o.By, o.SessionID, o.Secret = by, one.SessionID, config.Hidden(c, nil, &one)
 			done, err := store.Restore(cmd.Context(), one.ID, o)
 			if err != nil {
 				return explainRestore(err, c.Program())

@@ -59,7 +59,7 @@ replaced. Models do not find documents from files that the rules keep them from 
 		Args: config.ArgsAtLeast(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withKB(s, func(c *config.Config, kb *rag.KB) error {
-				denied, err := c.Reading().Denied(".")
+				denied, err := c.Reading(nil).Denied(".")
 				if err != nil {
 					return err
 				}
