@@ -263,6 +263,32 @@ func TestWhatChangedSinceIsNotRestored(t *testing.T) {
 	}
 }
 
+// What changes while a restore is under way stays, and is named.
+func TestWhatChangesMeanwhileIsNotRestored(t *testing.T) {
+	d := newDesk(t, Options{})
+	d.fill()
+	taken := d.around(func() {
+		d.write("a.txt", "by the call", 0o644)
+		d.write("new.txt", "by the call", 0o644)
+		d.must(os.Remove(d.path("run.sh")))
+		d.write("dir/b.txt", "by the call", 0o644)
+	}, d.absolute([]Path{{Path: "a.txt"}, {Path: "new.txt"}, {Path: "run.sh"}, {Path: "dir/b.txt"}})...)
+	done, err := d.store.Restore(t.Context(), taken.ID, RestoreOptions{Denies: func(path string) string { // it is asked after the files were looked at
+		if name := filepath.Base(path); name != "b.txt" {
+			d.write(name, "by an editor", 0o644)
+		}
+		return ""
+	}})
+	if d.must(err); len(done.Failed) != 3 || !slices.Equal(done.Files, []string{d.path("dir/b.txt")}) {
+		t.Errorf("%+v", done)
+	}
+	for _, name := range []string{"a.txt", "new.txt", "run.sh"} {
+		if got := d.state()[name]; !strings.HasSuffix(got, "by an editor") {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+}
+
 // What a call left is shown as long as anybody has it, whatever happened since.
 func TestWhatACallDid(t *testing.T) {
 	d := newDesk(t, Options{})

@@ -177,7 +177,7 @@ func (s *Store) Restore(ctx context.Context, id string, o RestoreOptions) (*Rest
 	if taken != nil {
 		out.Checkpoint = taken.ID
 	}
-	out.Failed = append(out.Failed, p.apply(out)...)
+	out.Failed = append(out.Failed, p.apply(ctx, out)...)
 	var endErr error
 	if taken != nil {
 		_, endErr = taken.End(ctx)
@@ -232,18 +232,28 @@ func (p *plan) request(o *RestoreOptions) Request {
 }
 
 // apply does the steps: first what has to go, the innermost first, then what has to be there, the outermost
-// first, and the modes of folders last, since one may forbid to write in it.
-func (p *plan) apply(out *Restored) (failed []Conflict) {
+// first, and the modes of folders last, since one may forbid to write in it. It leaves alone what has changed since it was
+// looked at.
+func (p *plan) apply(ctx context.Context, out *Restored) (failed []Conflict) {
 	failures := map[string]error{}
 	remove := slices.SortedFunc(slices.Values(p.steps), func(a, b step) int { return cmp.Compare(b.Path, a.Path) })
 	for _, st := range remove {
 		if st.After.Kind != Absent && (st.Before.Kind == Absent || st.Before.Kind != st.After.Kind) {
-			failures[st.Path] = p.in(st.Path, func(dir *os.Root, name string) error { return st.removeFrom(dir, name) })
+			if failures[st.Path] = p.unchanged(ctx, &st, st.After); failures[st.Path] == nil {
+				failures[st.Path] = p.in(st.Path, removeFrom)
+			}
 		}
 	}
 	create := slices.SortedFunc(slices.Values(p.steps), func(a, b step) int { return cmp.Compare(a.Path, b.Path) })
 	for _, st := range create {
-		if st.Before.Kind != Absent && failures[st.Path] == nil {
+		if st.Before.Kind == Absent || failures[st.Path] != nil {
+			continue
+		}
+		now := st.After
+		if st.Before.Kind != now.Kind { // what was there is removed
+			now = Entry{Kind: Absent}
+		}
+		if failures[st.Path] = p.unchanged(ctx, &st, now); failures[st.Path] == nil {
 			failures[st.Path] = p.create(st)
 		}
 	}
@@ -275,21 +285,17 @@ func (p *plan) in(path string, f func(dir *os.Root, name string) error) error {
 	return f(dir, name)
 }
 
-// removeFrom removes what the step is about, if it has not changed since it was looked at. It removes a folder only if
-// it is empty, so new files of others stay.
-func (st *step) removeFrom(dir *os.Root, name string) error {
-	info, err := dir.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// unchanged returns an error if neither what was there, a folder by its mode alone, nor what shall be there is there now.
+func (p *plan) unchanged(ctx context.Context, st *step, was Entry) error {
+	now, err := p.store.look(ctx, &p.checkpoint, st.Path)
+	if err == nil && !now.same(was) && !now.same(st.Before) {
+		err = errors.New("it was changed meanwhile")
 	}
-	if err != nil {
-		return err
-	}
-	if info.IsDir() != (st.After.Kind == Directory) {
-		return errors.New("it was changed meanwhile")
-	}
-	return dir.Remove(name)
+	return err
 }
+
+// removeFrom removes a file, or a folder that is empty: new files of others stay.
+func removeFrom(dir *os.Root, name string) error { return ignoreMissing(dir.Remove(name)) }
 
 // create makes the path what it was.
 func (p *plan) create(st step) error {
