@@ -117,6 +117,7 @@ func (d *disk) unpack(ctx context.Context, archive io.Reader) (manifest []byte, 
 		return nil, err
 	}
 	defer root.Close()
+	folders := map[string]bool{}
 	files := tar.NewReader(io.LimitReader(packed, maxArchive))
 	for {
 		h, err := files.Next()
@@ -129,13 +130,18 @@ func (d *disk) unpack(ctx context.Context, archive io.Reader) (manifest []byte, 
 			if manifest, err = io.ReadAll(io.LimitReader(files, maxManifest)); err == nil {
 				_, err = io.Copy(io.Discard, io.LimitReader(packed, maxArchive)) // up to its sum
 			}
+			for folder := range folders {
+				err = errors.Join(err, durable.SyncFolder(d.path(folder)))
+			}
 			return manifest, err
 		case h.Typeflag != tar.TypeReg || !isSegmentFile(h.Name):
 			return nil, fmt.Errorf("the archive has %q, which is no file of an index", h.Name)
 		}
-		if err := unpackFile(root, filepath.FromSlash(h.Name), files); err != nil {
+		name := filepath.FromSlash(h.Name)
+		if err := unpackFile(root, name, files); err != nil {
 			return nil, err
 		}
+		folders[filepath.Dir(name)] = true
 	}
 }
 

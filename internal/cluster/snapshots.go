@@ -25,6 +25,7 @@ const (
 	snapshotPiece = 1 << 20             // bytes that are sealed together
 	maxSnapshot   = 2 << 30             // bytes of a sealed snapshot
 	snapshotAge   = 30 * 24 * time.Hour // one that nobody replaced for so long is dropped
+	getWithin     = 10 * time.Minute    // bounds Get
 	contentKey    = "Content"           // metadata of an object: what it is a snapshot of, sealed
 )
 
@@ -102,8 +103,10 @@ func unsaid(err error) error {
 	return err
 }
 
-// Get hands the snapshot of that name to read. What read is given ends in an error unless all of it came from a replica.
+// Get hands the snapshot of that name to read, which has ten minutes. What read is given ends in an error unless all of it came from a replica.
 func (s *Snapshots) Get(ctx context.Context, name string, read func(io.Reader) error) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, getWithin) // without one the store allows five seconds
+	defer cancel()
 	store, err := s.c.js.ObjectStore(ctx, s.name)
 	if err != nil {
 		return unsaid(err)

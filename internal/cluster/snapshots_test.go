@@ -7,11 +7,15 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // TestSnapshots stores snapshots of one name: the last one that was stored whole is there.
 func TestSnapshots(t *testing.T) {
 	c := open(t, 1)[0]
+	var err error
 	one, other := c.Snapshots(), c.Snapshots()
 	if err := other.Get(t.Context(), "app", nil); !errors.Is(err, ErrNoSnapshot) {
 		t.Errorf("before there is a store: %v", err)
@@ -30,6 +34,18 @@ func TestSnapshots(t *testing.T) {
 		if err := other.Get(t.Context(), "app", func(r io.Reader) (err error) { got, err = io.ReadAll(r); return err }); err != nil || !bytes.Equal(got, body) {
 			t.Errorf("%d of %d bytes, %v", len(got), size, err)
 		}
+	}
+	js := c.js
+	if c.js, err = jetstream.New(c.conn, jetstream.WithDefaultTimeout(50*time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	err = other.Get(t.Context(), "app", func(r io.Reader) error {
+		time.Sleep(100 * time.Millisecond)
+		_, err := io.Copy(io.Discard, r)
+		return err
+	})
+	if c.js = js; err != nil {
+		t.Errorf("read slowly: %v", err)
 	}
 	failed := errors.New("a disk that fails")
 	if err := one.Put(t.Context(), "app", "none", func(w io.Writer) error { return failed }); !errors.Is(err, failed) {
