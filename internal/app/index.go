@@ -18,26 +18,21 @@ import (
 
 // IndexAll brings the indexes of all roots up to date, one after the other, and then keeps them so until ctx
 // ends, if it is to watch. One that fails ends all.
-func IndexAll(ctx context.Context, c *config.Config, errs io.Writer, roots []string, watch bool, follow func(rag.Event)) error {
+func IndexAll(ctx context.Context, c *config.Config, errs io.Writer, roots []string, watch bool, follow func(rag.Event)) (err error) {
 	var indexes []*rag.Index
-	close := func(err error) error {
-		for _, index := range indexes {
-			err = errors.Join(err, index.Close())
-		}
-		return err
-	}
+	defer func() { err = errors.Join(err, CloseIndexes(indexes)) }()
 	for _, root := range roots {
 		index, err := OpenIndex(c, errs, root)
 		if err != nil {
-			return close(err)
+			return err
 		}
 		indexes = append(indexes, index)
 		if _, err := index.Sync(ctx, root, follow); err != nil {
-			return close(err)
+			return err
 		}
 	}
 	if !watch {
-		return close(nil)
+		return nil
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -50,7 +45,15 @@ func IndexAll(ctx context.Context, c *config.Config, errs io.Writer, roots []str
 		})
 	}
 	watching.Wait()
-	return close(errors.Join(failed...))
+	return errors.Join(failed...)
+}
+
+// CloseIndexes closes all.
+func CloseIndexes(indexes []*rag.Index) (err error) {
+	for _, index := range indexes {
+		err = errors.Join(err, index.Close())
+	}
+	return err
 }
 
 // OpenIndex opens the index of the workspace root under the worker's rules. What it has to say goes to errs.

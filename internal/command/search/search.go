@@ -62,7 +62,7 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 				return fmt.Errorf("rag.roots has %d workspaces, and --eval is about one: name it with --in", len(folders))
 			}
 			indexes, err := openIndexes(cmd, c, folders, !noSync)
-			defer func() { err = errors.Join(err, closeAll(indexes)) }()
+			defer func() { err = errors.Join(err, app.CloseIndexes(indexes)) }()
 			if err != nil {
 				return err
 			}
@@ -120,13 +120,6 @@ func openIndexes(cmd *cobra.Command, c *config.Config, folders []app.SearchedFol
 		}
 	}
 	return indexes, nil
-}
-
-func closeAll(indexes []*rag.Index) (err error) {
-	for _, index := range indexes {
-		err = errors.Join(err, index.Close())
-	}
-	return err
 }
 
 func evaluate(cmd *cobra.Command, index *rag.Index, file string, like rag.Query, asJSON bool) error {
