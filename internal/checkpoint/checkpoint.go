@@ -4,8 +4,8 @@
 // mode of a file, the target of a link, everything in a folder, or nothing. After the call it notes the hashes of what
 // the call left, so that a restore can tell whether somebody else changed a file since.
 //
-// It runs nothing and follows no link: it opens files below folders one part of the path after another, and never
-// starts git.
+// It runs nothing of the workspace and follows no link: it opens files below folders one part of the path after another.
+// Git is asked only where the user's own ignore file is.
 package checkpoint
 
 import (

@@ -35,7 +35,7 @@ func (s *Store) Workspaces(dirs []string) (tops []string) {
 }
 
 // workspaceRules says what of a git workspace is kept: what is tracked, and what is not ignored. It reads all of that
-// as data. No git command runs, so no filter, hook or monitor of the repository runs.
+// as data. No git command runs in it, so no filter, hook or monitor of the repository does.
 type workspaceRules struct {
 	ignore     rag.GitIgnore
 	tracked    map[string]bool // files, and every folder that holds one
