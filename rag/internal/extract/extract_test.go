@@ -4,6 +4,10 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/zlib"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/md5"
+	"crypto/rc4"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -178,6 +182,7 @@ func TestPDF(t *testing.T) {
 		fails string
 	}{
 		{name: "packed objects", data: packed("/N 2 /First 9", "7 0 8 20 "+objects), want: "kept"},
+		{name: "packed objects, encrypted", data: encryptedPDF(t, "7 0 8 56 << /Kids [8 0 R] /Made (in \\(Oslo\\)) /By <> /In <<>> >> << /Contents 2 0 R >>", show), want: "kept"},
 		{name: "packed objects, ever so many", data: packed("/N 9223372036854775807 /First 9", "7 0 9 20 "+objects), fails: "no text"},
 		{name: "packed in themselves", data: packed("/Extends 4 0 R /N 1 /First 4", "9 0 5"), fails: "no pages"},
 		{name: "a font's own characters", data: pdfPage(pdfStream("", "BT /F1 12 Tf <010203> Tj ET"), coded, codes("1 beginbfchar <01> <006b> endbfchar 1 beginbfrange <02> <03> <0065> endbfrange")), want: "kef"},
@@ -209,6 +214,45 @@ func TestPDF(t *testing.T) {
 			}
 		})
 	}
+}
+
+// encryptedPDF is a PDF with the AES that opens without a password, whose objects from the first on are packed.
+func encryptedPDF(t *testing.T, packed, contents string) []byte {
+	t.Helper()
+	const id, pad = "0123456789abcdef", "\x28\xBF\x4E\x5E\x4E\x75\x8A\x41\x64\x00\x4E\x56\xFF\xFA\x01\x08\x2E\x2E\x00\xB6\xD0\x68\x3E\x80\x2F\x0C\xA9\xFE\x64\x53\x69\x7A"
+	owner := strings.Repeat("o", 32)
+	key := md5.Sum([]byte(pad + owner + "\xfc\xff\xff\xff" + id))
+	for range 50 {
+		key = md5.Sum(key[:])
+	}
+	user := md5.Sum([]byte(pad + id))
+	for i := range 20 {
+		of := key
+		for j := range of {
+			of[j] ^= byte(i)
+		}
+		c, err := rc4.NewCipher(of[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.XORKeyStream(user[:], user[:])
+	}
+	stream := func(object byte, keys, text string) string {
+		own := md5.Sum([]byte(string(key[:]) + string([]byte{object, 0, 0, 0, 0}) + "sAlT"))
+		c, err := aes.NewCipher(own[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := aes.BlockSize - len(text)%aes.BlockSize
+		data := []byte(text + strings.Repeat(string(rune(n)), n))
+		iv := make([]byte, aes.BlockSize)
+		cipher.NewCBCEncrypter(c, iv).CryptBlocks(data, data)
+		return pdfStream(keys, string(iv)+string(data))
+	}
+	first := strings.Index(packed, "<<")
+	data := pdfOf("<< /Type /Catalog /Pages 7 0 R >>", stream(2, "", contents), stream(3, fmt.Sprintf("/Type /ObjStm /N 2 /First %d", first), packed),
+		fmt.Sprintf("<< /Filter /Standard /V 4 /R 4 /Length 128 /P -4 /O <%x> /U <%x> /CF << /StdCF << /CFM /AESV2 /Length 16 >> >> /StmF /StdCF /StrF /StdCF >>", owner, string(user[:])+strings.Repeat("u", 16)))
+	return bytes.Replace(data, []byte("/Root"), []byte("/ID [("+id+") ("+id+")] /Encrypt 4 0 R /Root"), 1)
 }
 
 func deflated(t *testing.T, text string) string {

@@ -123,8 +123,8 @@ func (d *pdfText) open(data []byte) pdf.Value {
 	return trailerOf(flat, places, head)
 }
 
-// pdfString is a string in an object.
-var pdfString = lazyregexp.New(`\((?:[^()\\]|\\[\s\S])*\)|<[0-9A-Fa-f\s]*>`)
+// pdfString is a string in an object, after what is before it.
+var pdfString = lazyregexp.New(`(^|[^<])(?:\((?:[^()\\]|\\[\s\S])*\)|<[0-9A-Fa-f\s]*>)`)
 
 // appendObjects appends the objects that are packed into a stream at the place at, but for those that the file has a
 // newer one of. Strings are in plain there even if the others are encrypted: they are left out then, as texts need none
@@ -152,9 +152,9 @@ func (d *pdfText) appendObjects(flat []byte, stream pdf.Value, places map[int]pd
 		if id >= mostObjects || from > to || to > len(text) || places[id].at > at {
 			continue
 		}
-		object := text[from:to]
+		object := strings.TrimRightFunc(text[from:to], func(r rune) bool { return r <= ' ' }) // also what ciphers pad with
 		if encrypted {
-			object = pdfString.ReplaceAllString(object, " null ")
+			object = pdfString.ReplaceAllString(object, "$1 null ")
 		}
 		places[id] = pdfPlace{len(flat) + 1, 0}
 		flat = fmt.Appendf(flat, "\n%d 0 obj\n%s\nendobj\n", id, object)
