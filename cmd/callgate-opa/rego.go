@@ -70,7 +70,7 @@ func offline() *ast.Capabilities {
 // Name is the file's.
 func (r *Rego) Name() string { return r.name }
 
-// Advise asks about every subject of the call in all its spellings, as Cedar.Advise does.
+// Advise asks as policy.EachValue does.
 func (r *Rego) Advise(q gate.Question) (permissions.Action, string, error) {
 	arguments := ast.Value(ast.NewObject())
 	if len(q.Call.Arguments) > 0 {
@@ -81,7 +81,7 @@ func (r *Rego) Advise(q gate.Question) (permissions.Action, string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
 	defer cancel()
-	return policy.EachValue(&q, func(s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error) {
+	return policy.EachValue(q, func(q gate.Question, s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error) {
 		return r.ask(ctx, input(&q, s, value, arguments), deniesOnly)
 	})
 }

@@ -135,6 +135,24 @@ allow if input.resource.server != "pay"
 	}
 }
 
+// A server does not take a tool away from a policy by offering another one of its name, nor give an allow to it.
+func TestRegoKnowsPlainNames(t *testing.T) {
+	tool := tools.Describe(tools.Server{Name: "s"}, "delete_all", "s_delete_all_1a2b3c4d", nil)
+	tool.Plain = "s_delete_all"
+	for rule, want := range map[string]permissions.Action{
+		`deny if input.resource.name == "s_delete_all"`: permissions.Deny, `allow if input.resource.name == "s_delete_all"`: permissions.Deny,
+		`allow if input.resource.name == "s_delete_all_1a2b3c4d"`: permissions.Allow,
+	} {
+		r, err := NewRego("p.rego", []byte("package p\n"+rule), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if action, why, err := r.Advise(question(t, tool, "{}")); err != nil || action != want {
+			t.Errorf("%s: %v %q %v, want %v", rule, action, why, err, want)
+		}
+	}
+}
+
 // Nothing that goes wrong allows.
 func TestRegoFailsClosed(t *testing.T) {
 	for name, rules := range map[string]string{

@@ -69,8 +69,13 @@ type authzenSubject struct {
 	Also []string `json:"also,omitempty"` // other spellings of the value
 }
 
-// Advise asks about the whole call. Ask is a decision of false with "ask": true in its context.
+// Advise asks about the whole call, under each name of its tool: both must be permitted, since a decision does not say
+// whether anything forbids the call. Ask is a decision of false with "ask": true in its context.
 func (a *AuthZEN) Advise(q gate.Question) (permissions.Action, string, error) {
+	return eachName(q, a.ask)
+}
+
+func (a *AuthZEN) ask(q gate.Question, _ bool) (permissions.Action, string, error) {
 	all := subjectsOf(&q)
 	subjects := make([]authzenSubject, 0, len(all))
 	for i := range all {

@@ -62,17 +62,18 @@ func NewCedar(name string, text []byte) (*Cedar, error) {
 // Name is the file's.
 func (c *Cedar) Name() string { return c.name }
 
-// Advise asks about every subject of the call in all its spellings. What a shell command only reads, and spellings
-// beside the first, can be forbidden and need no permit; as with rules, nobody is asked because of such a spelling.
+// Advise asks as EachValue does.
 func (c *Cedar) Advise(q gate.Question) (permissions.Action, string, error) {
 	input, err := cedarInput(q.Call.Arguments)
 	if err != nil {
 		return permissions.Deny, "", err
 	}
 	if c.gateway != "" {
-		return c.agentCore(q, input)
+		return eachName(q, func(q gate.Question, deniesOnly bool) (permissions.Action, string, error) {
+			return c.agentCore(q, input, deniesOnly)
+		})
 	}
-	return EachValue(&q, func(s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error) {
+	return EachValue(q, func(q gate.Question, s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error) {
 		return c.subject(q, s, value, input, deniesOnly)
 	})
 }
@@ -96,7 +97,7 @@ func (c *Cedar) subject(q gate.Question, s *permissions.Subject, value string, i
 }
 
 // agentCore asks as Amazon's gateways do: the action is {server}___{tool}, and the arguments are context.input.
-func (c *Cedar) agentCore(q gate.Question, input cedar.Record) (permissions.Action, string, error) {
+func (c *Cedar) agentCore(q gate.Question, input cedar.Record, deniesOnly bool) (permissions.Action, string, error) {
 	user := q.Call.Principal
 	if user == "" {
 		user = q.Agent
@@ -114,7 +115,7 @@ func (c *Cedar) agentCore(q gate.Question, input cedar.Record) (permissions.Acti
 		resource:  {UID: resource},
 	}
 	context := cedar.NewRecord(cedar.RecordMap{"input": input})
-	return c.ask(cedar.Request{Principal: principal, Action: action, Resource: resource, Context: context}, entities, false)
+	return c.ask(cedar.Request{Principal: principal, Action: action, Resource: resource, Context: context}, entities, deniesOnly)
 }
 
 // ask evaluates. A forbid that is annotated @callgate("ask") asks; deniesOnly needs no permit.

@@ -116,23 +116,40 @@ func subjectsOf(q *gate.Question) []permissions.Subject {
 	return q.Analysis.Subjects
 }
 
-// EachValue asks about every subject of the call in all its spellings and returns the strictest answer. What a shell
-// command only reads, and spellings beside the first, can be forbidden and need no permit; as with rules, nobody is
-// asked because of such a spelling.
-func EachValue(q *gate.Question, ask func(s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error)) (permissions.Action, string, error) {
-	worst, why := permissions.Allow, ""
-	subjects := subjectsOf(q)
-	for i := range subjects {
-		s := &subjects[i]
-		for k, value := range valuesOf(s) {
-			action, reason, err := ask(s, value, s.DeniesOnly || k > 0)
-			if err != nil {
-				return permissions.Deny, "", err
-			}
-			if action < worst && (k == 0 || action == permissions.Deny) {
-				worst, why = action, reason
-			}
+// eachName asks about the call under its tool's name and, where several tools of the server would share a plain one,
+// under that, which needs no permit: a server cannot take a tool away from a policy by offering another one.
+func eachName(q gate.Question, ask func(q gate.Question, deniesOnly bool) (permissions.Action, string, error)) (permissions.Action, string, error) {
+	worst, why, err := ask(q, false)
+	if plain := q.Call.Tool.Plain; err == nil && plain != "" && plain != q.Call.Tool.Qualified {
+		t := *q.Call.Tool
+		t.Qualified, q.Call.Tool = plain, &t
+		action, reason, err := ask(q, true)
+		if err != nil || action < worst {
+			return action, reason, err
 		}
 	}
-	return worst, why, nil
+	return worst, why, err
+}
+
+// EachValue asks about every subject of the call in all its spellings, under each name of its tool, and returns the
+// strictest answer. What a shell command only reads, and spellings and names beside the first, can be forbidden and need
+// no permit; as with rules, nobody is asked because of such a spelling.
+func EachValue(q gate.Question, ask func(q gate.Question, s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error)) (permissions.Action, string, error) {
+	return eachName(q, func(q gate.Question, deniesOnly bool) (permissions.Action, string, error) {
+		worst, why := permissions.Allow, ""
+		subjects := subjectsOf(&q)
+		for i := range subjects {
+			s := &subjects[i]
+			for k, value := range valuesOf(s) {
+				action, reason, err := ask(q, s, value, deniesOnly || s.DeniesOnly || k > 0)
+				if err != nil {
+					return permissions.Deny, "", err
+				}
+				if action < worst && (k == 0 || action == permissions.Deny) {
+					worst, why = action, reason
+				}
+			}
+		}
+		return worst, why, nil
+	})
 }

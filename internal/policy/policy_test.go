@@ -142,6 +142,37 @@ permit (principal, action in AgentCore::Action::"CallTool", resource is AgentCor
 	}
 }
 
+// shared is a tool of whose name the server offers several: the policy knows it by the plain one.
+func shared(t *testing.T) gate.Question {
+	t.Helper()
+	tool := tools.Describe(tools.Server{Name: "s"}, "delete_all", "s_delete_all_1a2b3c4d", nil)
+	tool.Plain = "s_delete_all"
+	return question(t, tool, "{}")
+}
+
+// A server does not take a tool away from a policy by offering another one of its name, nor give a permit to it.
+func TestCedarKnowsPlainNames(t *testing.T) {
+	const every = `permit (principal, action, resource);`
+	for text, want := range map[string]permissions.Action{
+		every: permissions.Allow,
+		every + `forbid (principal, action, resource == Callgate::Tool::"s_delete_all");`:                                                               permissions.Deny,
+		every + `@callgate("ask") forbid (principal, action, resource) when { resource.name == "s_delete_all" };`:                                       permissions.Ask,
+		`permit (principal, action, resource == Callgate::Tool::"s_delete_all");`:                                                                       permissions.Deny,
+		`permit (principal, action, resource == Callgate::Tool::"s_delete_all_1a2b3c4d");`:                                                              permissions.Allow,
+		`permit (principal, action, resource == AgentCore::Gateway::"g"); forbid (principal, action == AgentCore::Action::"s___delete_all", resource);`: permissions.Deny,
+		`permit (principal, action == AgentCore::Action::"s___delete_all", resource);`:                                                                  permissions.Deny,
+		`permit (principal, action == AgentCore::Action::"s___delete_all_1a2b3c4d", resource);`:                                                         permissions.Allow,
+	} {
+		c, err := policy.NewCedar("p.cedar", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if action, why, err := c.Advise(shared(t)); err != nil || action != want {
+			t.Errorf("%s: %v %q %v, want %v", text, action, why, err, want)
+		}
+	}
+}
+
 // Exported rules say the same in Cedar, where they translate.
 func TestExportedRulesInCedar(t *testing.T) {
 	file, err := permissions.ParseFile("p", []byte(`{"*": "ask", "read_file": {"*": "allow", "*.env*": "deny", "*.env.example": "allow"},
@@ -225,6 +256,14 @@ func TestAuthZEN(t *testing.T) {
 	context, _ := asked["context"].(map[string]any)
 	if resource["id"] != "shell_exec" || context["risk"] != "NETWORK" || !strings.Contains(fmt.Sprint(context["subjects"]), "git push") {
 		t.Errorf("it was asked %v", asked)
+	}
+	var names []any // a tool is asked about under its plain name, too
+	reply = func(w http.ResponseWriter) {
+		names = append(names, asked["resource"].(map[string]any)["id"])
+		_, _ = fmt.Fprintf(w, `{"decision": %t}`, names[len(names)-1] != "s_delete_all")
+	}
+	if action, _, err := a.Advise(shared(t)); err != nil || action != permissions.Deny || fmt.Sprint(names) != "[s_delete_all_1a2b3c4d s_delete_all]" {
+		t.Errorf("several tools of one name: %v %v, asked about %v", action, err, names)
 	}
 	server.Close()
 	if action, _, err := a.Advise(shell(t, "ls")); action != permissions.Deny || err == nil {
