@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -19,25 +19,29 @@ import (
 // maxAnswer bounds what an authorization server may answer.
 const maxAnswer = 1 << 20
 
+// connect bounds how long a connection may take.
+const connect = 10 * time.Second
+
 // newClient returns a client for the addresses that a server names for signing in. The server could name any, so they
-// must be https, and in a private network only if the server itself is in one.
-func newClient(server string) *http.Client {
-	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	if !private(server) && os.Getenv("HTTPS_PROXY") == "" && os.Getenv("https_proxy") == "" {
-		dialer.Control = func(_, address string, _ syscall.RawConn) error {
-			to, err := netip.ParseAddrPort(address)
-			if err != nil || !loopback.Public(to.Addr()) {
-				return fmt.Errorf("the server sends the sign-in to %s, which is inside your network: refused", address)
-			}
+// must be https, and in a private network only if the server itself is in one. Where a request goes through a proxy,
+// the proxy decides what it reaches.
+func newClient(server string, proxy func(*http.Request) (*url.URL, error)) *http.Client {
+	proxied := &http.Transport{
+		Proxy: proxy, DialContext: (&net.Dialer{Timeout: connect}).DialContext, TLSHandshakeTimeout: connect,
+		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+	}
+	checked := proxied.Clone()
+	checked.Proxy = nil
+	checked.DialContext = (&net.Dialer{Timeout: connect, ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err == nil && (loopback.Public(to.Addr()) || private(ctx, server)) {
 			return nil
 		}
-	}
+		return fmt.Errorf("the server sends the sign-in to %s, which is inside your network: refused", address)
+	}}).DialContext
 	return &http.Client{
-		Timeout: 30 * time.Second,
-		Transport: bounded{&http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second,
-			DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
-		}},
+		Timeout:   30 * time.Second,
+		Transport: bounded{proxied, checked},
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {
 			if len(via) > 3 || next.URL.Host != via[0].URL.Host {
 				return errors.New("it redirects elsewhere")
@@ -48,13 +52,21 @@ func newClient(server string) *http.Client {
 }
 
 // bounded refuses addresses without encryption, this machine's excepted, and cuts endless answers.
-type bounded struct{ next http.RoundTripper }
+type bounded struct{ proxied, checked *http.Transport }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !loopback.Confidential(r.URL) {
 		return nil, fmt.Errorf("%s is not https", r.URL.Redacted())
 	}
-	response, err := b.next.RoundTrip(r)
+	proxy, err := b.proxied.Proxy(r)
+	if err != nil {
+		return nil, err
+	}
+	next := b.checked
+	if proxy != nil {
+		next = b.proxied
+	}
+	response, err := next.RoundTrip(r)
 	if err == nil {
 		response.Body = struct {
 			io.Reader
@@ -65,7 +77,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // private reports whether the server itself is inside of the network.
-func private(server string) bool {
+func private(ctx context.Context, server string) bool {
 	u, err := url.Parse(server)
 	if err != nil {
 		return false
@@ -73,16 +85,9 @@ func private(server string) bool {
 	if loopback.Host(u.Hostname()) {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
 	if err != nil {
 		return false
 	}
-	for _, ip := range addresses {
-		if !loopback.Public(ip) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(addresses, func(ip netip.Addr) bool { return !loopback.Public(ip) })
 }

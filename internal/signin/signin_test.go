@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,8 +43,9 @@ func TestClientGoesWhereItMay(t *testing.T) {
 		_, _ = io.WriteString(w, strings.Repeat("x", maxAnswer+1))
 	}))
 	t.Cleanup(web.Close)
-	t.Setenv("HTTPS_PROXY", "")
-	t.Setenv("https_proxy", "")
+	t.Setenv("HTTPS_PROXY", "http://proxy.example:3128") // which is for no address of this machine
+
+	newClient := func(server string) *http.Client { return newClient(server, http.ProxyFromEnvironment) }
 
 	if body, err := get(t, newClient(web.URL), web.URL); err != nil || len(body) != maxAnswer {
 		t.Errorf("a server on this machine: %d bytes, %v", len(body), err)
@@ -56,6 +58,23 @@ func TestClientGoesWhereItMay(t *testing.T) {
 	}
 	if _, err := get(t, newClient(web.URL), web.URL+"/away"); err == nil || !strings.Contains(err.Error(), "redirects elsewhere") {
 		t.Errorf("redirected: %v", err)
+	}
+}
+
+// A proxy may be inside of the network, and it decides what is reached through it.
+func TestClientUsesProxies(t *testing.T) {
+	asked := make(chan string, 1)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + r.Host
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer proxy.Close()
+	to, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := get(t, newClient("https://8.8.8.8/mcp", http.ProxyURL(to)), "https://10.0.0.1/token"); err == nil || len(asked) != 1 || <-asked != "CONNECT 10.0.0.1:443" {
+		t.Errorf("the proxy was not asked: %v", err)
 	}
 }
 

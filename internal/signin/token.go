@@ -54,4 +54,4 @@ func (a *Account) request(ctx context.Context, l *login, params map[string]strin
 }
 
 // web is the client for what the server names.
-func (a *Account) web() *http.Client { return newClient(a.server.URL) }
+func (a *Account) web() *http.Client { return newClient(a.server.URL, http.ProxyFromEnvironment) }
