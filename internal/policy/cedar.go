@@ -3,7 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,7 +154,7 @@ func (c *Cedar) place(id cedar.PolicyID, at cedar.Position) string {
 	return name
 }
 
-// cedarInput is the arguments as a record. Numbers without a fraction are longs, others decimals.
+// cedarInput is the arguments as a record.
 func cedarInput(arguments []byte) (cedar.Record, error) {
 	if len(arguments) == 0 {
 		return cedar.NewRecord(nil), nil
@@ -196,20 +196,22 @@ func cedarValue(v any) cedar.Value {
 	return text(fmt.Sprint(v)) // there is no other type
 }
 
+// cedarNumber is exact. What is neither a long nor a decimal of four places is its text, with which Cedar compares no
+// number: a policy that looks at it denies.
 func cedarNumber(lexeme string) (any, error) {
-	if n, err := strconv.ParseInt(lexeme, 10, 64); err == nil {
-		return cedar.Long(n), nil
+	_, power, _ := strings.Cut(strings.ToLower(lexeme), "e")
+	if n, _ := strconv.Atoi(power); len(lexeme) > maxNumber || max(n, -n) > maxNumber {
+		return text(lexeme), nil
 	}
-	f, err := strconv.ParseFloat(lexeme, 64)
-	if err != nil {
-		return nil, err
+	n, ok := new(big.Rat).SetString(lexeme)
+	if ok && n.IsInt() && n.Num().IsInt64() {
+		return cedar.Long(n.Num().Int64()), nil
 	}
-	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-		return cedar.Long(int64(f)), nil
+	if ok && n.Mul(n, big.NewRat(10_000, 1)).IsInt() && n.Num().IsInt64() {
+		return cedar.NewDecimal(n.Num().Int64(), -4)
 	}
-	d, err := cedar.NewDecimalFromFloat(f)
-	if err != nil {
-		return nil, fmt.Errorf("Cedar cannot represent the number %s", lexeme)
-	}
-	return d, nil
+	return text(lexeme), nil
 }
+
+// maxNumber is of how many characters, and powers of ten, numbers are read: zeros add to those that Cedar can hold.
+const maxNumber = 40

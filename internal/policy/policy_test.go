@@ -142,6 +142,32 @@ permit (principal, action in AgentCore::Action::"CallTool", resource is AgentCor
 	}
 }
 
+// Numbers are compared as they are, and not at all where Cedar has no such number.
+func TestCedarNumbers(t *testing.T) {
+	c, err := policy.NewCedar("p.cedar", []byte(`permit (principal, action, resource);
+forbid (principal, action, resource) when { context.input has whole && context.input.whole > 100 };
+forbid (principal, action, resource) when { context.input has part && context.input.part.greaterThan(decimal("100.0")) };
+forbid (principal, action, resource) when { context.input has same && context.input.same != decimal("-0.5") };`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := tools.Describe(tools.Server{Name: "s"}, "pay", "s_pay", nil)
+	for arguments, want := range map[string]advice{
+		`{"whole": 100}`: {permissions.Allow, ""}, `{"whole": 101}`: {permissions.Deny, "p.cedar:2"}, `{"whole": 1.010e2}`: {permissions.Deny, "p.cedar:2"},
+		`{"whole": 10000000000000000e-14}`: {permissions.Allow, ""}, `{"whole": 100.0000000000000000001}`: {permissions.Deny, "error"},
+		`{"whole": 9223372036854775807}`: {permissions.Deny, "p.cedar:2"}, `{"whole": 9223372036854775808}`: {permissions.Deny, "error"},
+		`{"part": 99.9999}`: {permissions.Allow, ""}, `{"part": 100.0001000}`: {permissions.Deny, "p.cedar:3"}, `{"part": 100.00009}`: {permissions.Deny, "error"},
+		`{"part": 1e-9}`: {permissions.Deny, "error"}, `{"part": 1e-999999999}`: {permissions.Deny, "error"}, `{"part": 1e999999999}`: {permissions.Deny, "error"},
+		`{"part": 922337203685477.5808}`: {permissions.Deny, "error"}, `{"part": -922337203685477.5808}`: {permissions.Allow, ""},
+		`{"same": -0.50}`: {permissions.Allow, ""}, `{"same": -0.50001}`: {permissions.Deny, "p.cedar:4"}, `{"latitude": 52.520008}`: {permissions.Allow, ""},
+	} {
+		action, why, err := c.Advise(question(t, tool, arguments))
+		if action != want.action || (err != nil) != (want.why == "error") || err == nil && !strings.Contains(why, want.why) {
+			t.Errorf("%s: %v %q %v, want %v", arguments, action, why, err, want)
+		}
+	}
+}
+
 // shared is a tool of whose name the server offers several: the policy knows it by the plain one.
 func shared(t *testing.T) gate.Question {
 	t.Helper()
