@@ -167,7 +167,7 @@ func fetch[T any](ctx context.Context, web *http.Client, address string) (*T, er
 	}
 	defer response.Body.Close()
 	switch {
-	case response.StatusCode/100 == 4:
+	case response.StatusCode/100 == 4 && !temporary(response.StatusCode):
 		return nil, nil
 	case response.StatusCode != http.StatusOK:
 		return nil, &remote.PassingError{Err: fmt.Errorf("%s answers HTTP %d", address, response.StatusCode)}

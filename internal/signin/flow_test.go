@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -276,11 +277,22 @@ func TestLoginFromNowhere(t *testing.T) {
 // An authorization server that cannot be reached, or is broken, is no reason to ask a person: it passes, and the login
 // stays.
 func TestWhatPasses(t *testing.T) {
+	answers := func(status int, text string) func(p *place) {
+		return func(p *place) {
+			p.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, text)
+			})
+		}
+	}
 	for name, fail := range map[string]func(p *place){
-		"down": func(p *place) { p.Close() },
-		"broken": func(p *place) {
-			p.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusBadGateway) })
-		},
+		"down":     func(p *place) { p.Close() },
+		"broken":   answers(http.StatusBadGateway, "later"),
+		"at fault": answers(http.StatusInternalServerError, `{"error": "server_error"}`),
+		"busy":     answers(http.StatusServiceUnavailable, `{"error": "temporarily_unavailable"}`),
+		"crowded":  answers(http.StatusTooManyRequests, `{"error": "too_many_requests"}`),
+		"slow":     answers(http.StatusRequestTimeout, "later"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
@@ -305,12 +317,18 @@ func TestWhatPasses(t *testing.T) {
 	}
 	p := newPlace(t)
 	a := p.account(t.TempDir(), Server{Grant: ClientCredentials, ClientID: "me", ClientSecret: "s3", Issuer: p.URL})
-	p.Close()
-	_, err := a.Authorize(t.Context(), unauthorized("", p.challenge))
-	var passing *remote.PassingError
-	if !errors.As(err, &passing) {
-		t.Errorf("%v", err)
+	introduce := func() {
+		t.Helper()
+		_, err := a.Authorize(t.Context(), unauthorized("", p.challenge))
+		var passing *remote.PassingError
+		if !errors.As(err, &passing) {
+			t.Errorf("%v", err)
+		}
 	}
+	answers(http.StatusTooManyRequests, "")(p)
+	introduce()
+	p.Close()
+	introduce()
 }
 
 func TestAwait(t *testing.T) {

@@ -43,14 +43,19 @@ func (a *Account) request(ctx context.Context, l *login, params map[string]strin
 	token, err := flow.Token(context.WithValue(ctx, oauth2.HTTPClient, a.web()))
 	var refused *oauth2.RetrieveError
 	switch {
-	case errors.As(err, &refused) && refused.ErrorCode != "":
-		return nil, errors.New(excerpt(refused.ErrorCode + " " + refused.ErrorDescription))
-	case errors.As(err, &refused) && refused.Response.StatusCode/100 == 4:
-		return nil, brief(err)
-	case err != nil:
+	case err == nil:
+		return token, nil
+	case !errors.As(err, &refused) || temporary(refused.Response.StatusCode):
 		return nil, brief(&remote.PassingError{Err: err})
+	case refused.ErrorCode != "":
+		return nil, errors.New(excerpt(refused.ErrorCode + " " + refused.ErrorDescription))
 	}
-	return token, nil
+	return nil, brief(err)
+}
+
+// temporary reports whether the status of an answer says nothing about what was asked, whatever its text says.
+func temporary(status int) bool {
+	return status/100 == 5 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
 }
 
 // web is the client for what the server names.
