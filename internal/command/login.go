@@ -84,7 +84,7 @@ end the session at once, end it there too.`,
 			if err != nil {
 				return err
 			}
-			had, err := signin.Forget(dir, proxy.Sanitize(args[0]))
+			had, err := signin.Forget(cmd.Context(), dir, proxy.Sanitize(args[0]))
 			switch {
 			case err != nil:
 				return err

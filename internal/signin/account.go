@@ -266,9 +266,15 @@ func (a *Account) SignedIn() (until time.Time, ok bool) {
 	return l.Token.Expiry, true
 }
 
-// Forget removes the login of the server with the alias, whatever its address. ok is false when there was none.
-func Forget(dataDir, alias string) (ok bool, err error) {
+// Forget removes the login of the server with the alias, whatever its address, when nobody renews it any more. ok is
+// false when there was none.
+func Forget(ctx context.Context, dataDir, alias string) (ok bool, err error) {
 	s := &store{path: file(dataDir, alias)}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
 	if err := s.dropDemand(); err != nil {
 		return false, err
 	}

@@ -143,3 +143,36 @@ func TestStore(t *testing.T) {
 		t.Errorf("a damaged file: %v", err)
 	}
 }
+
+// Who logs out while the login is renewed is not signed in again by that.
+func TestForgetWaits(t *testing.T) {
+	dir := t.TempDir()
+	a := New(dir, Server{Name: "s", URL: "https://a/"})
+	unlock, err := a.store.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	forgotten := make(chan error, 1)
+	go func() {
+		_, err := Forget(t.Context(), dir, "s")
+		forgotten <- err
+	}()
+	select {
+	case err := <-forgotten:
+		t.Errorf("it did not wait: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := a.store.save(&login{URL: "https://a/", Token: &oauth2.Token{AccessToken: "renewed"}}); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	if err := <-forgotten; err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := a.SignedIn(); ok {
+		t.Error("the login is back")
+	}
+	if had, err := Forget(t.Context(), dir, "s"); had || err != nil {
+		t.Errorf("forgotten twice: %v %v", had, err)
+	}
+}
