@@ -176,3 +176,26 @@ func TestForgetWaits(t *testing.T) {
 		t.Errorf("forgotten twice: %v %v", had, err)
 	}
 }
+
+// A login that another process replaced is seen, however soon after the one before.
+func TestReplacedLogin(t *testing.T) {
+	dir := t.TempDir()
+	a, other := New(dir, Server{Name: "s", URL: "https://a/"}), New(dir, Server{Name: "s", URL: "https://a/"})
+	unlock, err := other.store.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	at := time.Now()
+	for _, token := range []string{"first", "other"} {
+		if err := other.store.save(&login{URL: "https://a/", Token: &oauth2.Token{AccessToken: token}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(other.store.path, at, at); err != nil {
+			t.Fatal(err)
+		}
+		if value, err := a.Authorize(t.Context(), nil); value != "Bearer "+token || err != nil {
+			t.Errorf("%q, %v, want %s", value, err, token)
+		}
+	}
+}

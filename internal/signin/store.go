@@ -60,7 +60,7 @@ type store struct {
 	url  string
 
 	mu    sync.Mutex
-	read  time.Time // of the file that known was read from
+	read  durable.Stamp // of the file that known was read from
 	known *login
 	none  time.Time // when there was no file
 }
@@ -91,7 +91,7 @@ func (s *store) lock(ctx context.Context) (unlock func(), err error) {
 func (s *store) load() (*login, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	info, err := os.Stat(s.path)
+	now, err := durable.LookThrough(s.path)
 	s.none = time.Time{}
 	if errors.Is(err, fs.ErrNotExist) {
 		s.none = time.Now()
@@ -99,7 +99,7 @@ func (s *store) load() (*login, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.known != nil && info.ModTime().Equal(s.read) {
+	if s.known != nil && now.Same(s.read) {
 		return s.known, nil
 	}
 	text, err := durable.ReadFile(s.path, maxLogin)
@@ -113,7 +113,7 @@ func (s *store) load() (*login, error) {
 	if l.URL != s.url || l.Token == nil {
 		return nil, fmt.Errorf("the login is for another address: %w", fs.ErrNotExist)
 	}
-	s.known, s.read = &l, info.ModTime()
+	s.known, s.read = &l, now
 	return &l, nil
 }
 
