@@ -42,7 +42,7 @@ type Export struct {
 	Config
 	Dir     string               // of the trail
 	State   string               // file with the positions
-	Trouble func(text ...string) // hears why it does not get on, and nothing when it does again
+	Trouble func(text ...string) // hears after each try why it does not get on, and nothing when it does
 	Logger  *slog.Logger
 
 	Sent   atomic.Int64 // records since the start
@@ -72,13 +72,14 @@ func (e *Export) Run(ctx context.Context) {
 		if !sleep(ctx, wait) {
 			return
 		}
-		if err := os.MkdirAll(filepath.Dir(e.State), 0o700); err != nil {
-			e.Trouble("the audit trail is not sent to " + e.Name + ": " + err.Error())
+		unlock, err := e.lock()
+		switch {
+		case errors.Is(err, durable.ErrHeld): // another process sends
+			e.Trouble()
 			continue
-		}
-		unlock, err := durable.TryLock(e.State + ".lock")
-		if err != nil {
-			continue // another process sends
+		case err != nil:
+			e.Trouble(fmt.Sprintf("the audit trail is not sent to %s: %v", e.Name, err))
+			continue
 		}
 		e.run(ctx)
 		if err := unlock(); err != nil {
@@ -86,6 +87,13 @@ func (e *Export) Run(ctx context.Context) {
 		}
 		return
 	}
+}
+
+func (e *Export) lock() (unlock func() error, err error) {
+	if err := os.MkdirAll(filepath.Dir(e.State), 0o700); err != nil {
+		return nil, err
+	}
+	return durable.TryLock(e.State + ".lock")
 }
 
 // sleep waits; false when ctx ended.
@@ -101,21 +109,17 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // run sends until ctx ends. After a failure it starts again after the last record that surely arrived.
 func (e *Export) run(ctx context.Context) {
 	var to receiver // nil before there is one, and after a failure
-	failed, pause := false, firstPause
+	pause := firstPause
 	for ctx.Err() == nil {
 		err := e.attempt(ctx, &to)
 		if ctx.Err() != nil {
 			break
 		}
 		if err == nil {
-			if failed {
-				e.Trouble()
-			}
-			failed, pause = false, firstPause
+			pause = firstPause
 			sleep(ctx, lookEvery)
 			continue
 		}
-		failed = true
 		e.Trouble(fmt.Sprintf("the audit trail is not sent to %s (callgate keeps trying, and nothing is lost): %v", e.Name, err))
 		if to != nil {
 			to.close()
@@ -222,9 +226,11 @@ func (e *Export) step(ctx context.Context, to receiver) error {
 		e.marks = e.marks[1:]
 	}
 	e.measure(logs)
+	var trouble []string
 	if damaged != nil { // the others were sent all the same
-		e.Trouble(fmt.Sprintf("a log of the audit trail is damaged, and is sent to %s only up to the damage: %v; run callgate audit verify", e.Name, damaged))
+		trouble = append(trouble, fmt.Sprintf("a log of the audit trail is damaged, and is sent to %s only up to the damage: %v; run callgate audit verify", e.Name, damaged))
 	}
+	e.Trouble(trouble...)
 	return nil
 }
 

@@ -180,6 +180,59 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
+// taker is a receiver that takes everything.
+func (b *bench) taker() *httptest.Server {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var list []struct{ Metadata struct{ UID string } }
+		if err := json.NewDecoder(r.Body).Decode(&list); err != nil {
+			b.t.Error(err)
+		}
+		for _, one := range list {
+			b.took(one.Metadata.UID)
+		}
+	}))
+	b.t.Cleanup(server.Close)
+	return server
+}
+
+// TestNoLock has an export that cannot tell whether another process sends: that is trouble.
+func TestNoLock(t *testing.T) {
+	b := newBench(t)
+	b.write(1)
+	e := b.export(Config{Name: "web", URL: b.taker().URL})
+	inTheWay := e.State + ".lock"
+	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	defer run(e)()
+	waits.Until(t, "trouble is told", func() bool { return strings.Contains(b.trouble.Load().(string), "not sent to web") })
+	if err := os.Remove(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	b.all()
+	waits.Until(t, "trouble has ended", func() bool { return b.trouble.Load() == "" })
+}
+
+// TestDamagedLog has a damaged log beside a good one: it is told of as long as it is there.
+func TestDamagedLog(t *testing.T) {
+	b := newBench(t)
+	b.write(1)
+	logs, err := audit.Logs(audit.Dir(b.dir))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	damaged := filepath.Join(audit.Dir(b.dir), logs[0][:strings.LastIndexByte(logs[0], '-')+1]+strings.Repeat("0", 16)+".jsonl")
+	if err := os.WriteFile(damaged, []byte("no record\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer run(b.export(Config{Name: "web", URL: b.taker().URL}))()
+	waits.Until(t, "the damage is told", func() bool { return strings.Contains(b.trouble.Load().(string), "damaged") })
+	if err := os.Remove(damaged); err != nil {
+		t.Fatal(err)
+	}
+	waits.Until(t, "trouble has ended", func() bool { return b.trouble.Load() == "" })
+}
+
 // listener is a syslog receiver. What it reads of each connection it counts.
 func (b *bench) listener(address string) (addr string, down func()) {
 	l, err := net.Listen("tcp", address)
