@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/SherClockHolmes/webpush-go"
@@ -46,7 +47,8 @@ type Message struct {
 const (
 	MaxPayload = 3000
 	maxOwn     = 32       // devices of one person
-	maxFile    = 16 << 20 // bytes: room for more persons than an instance has
+	maxFile    = 16 << 20 // bytes
+	atOnce     = 64       // messages on their way: one service that is slow must not hold up the others
 )
 
 // Store is the file of one data directory, which processes share.
@@ -110,6 +112,9 @@ func (s *Store) change(f func(*content) error) error {
 			return err
 		}
 		data, err := json.Marshal(&c)
+		if err == nil && len(data) > maxFile { // which nobody could read
+			err = errors.New("push: there is no room for more devices")
+		}
 		if err != nil {
 			return err
 		}
@@ -195,23 +200,36 @@ func (s *Store) Send(ctx context.Context, m Message, wanted func(person string) 
 	if err != nil {
 		return err
 	}
-	told, failed := 0, []error{}
+	var (
+		sending sync.WaitGroup
+		room    = make(chan struct{}, atOnce)
+		mu      sync.Mutex
+		told    int
+		failed  []error
+	)
 	for i := range c.Devices {
 		d := &c.Devices[i]
 		if !wanted(d.Person) {
 			continue
 		}
-		switch gone, err := s.send(ctx, &c, d, m); {
-		case gone:
-			if _, err := s.Remove(d.Endpoint); err != nil {
-				return err
+		room <- struct{}{}
+		sending.Go(func() {
+			defer func() { <-room }()
+			gone, err := s.send(ctx, &c, d, m)
+			if gone {
+				_, err = s.Remove(d.Endpoint)
 			}
-		case err != nil:
-			failed = append(failed, err)
-		default:
-			told++
-		}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				failed = append(failed, err)
+			case !gone:
+				told++
+			}
+		})
 	}
+	sending.Wait()
 	if told > 0 {
 		return nil
 	}

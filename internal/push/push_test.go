@@ -1,7 +1,11 @@
 package push
 
 import (
+	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,6 +13,7 @@ import (
 	"time"
 
 	"callgate/internal/testserver/pushservice"
+	"callgate/internal/testserver/waits"
 )
 
 func anybody(string) bool { return true }
@@ -43,11 +48,16 @@ func TestMessagesAreSignedAndForTheirBrowserAlone(t *testing.T) {
 	if err := s.Send(t.Context(), Message{Payload: []byte(`{"title":"x"}`), Topic: "topic", Urgent: true, Keep: time.Minute}, anybody); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range browsers {
+	told := map[*pushservice.Browser]bool{}
+	for range browsers {
 		m := <-service.Got
-		if m.Browser != b || string(m.Payload) != `{"title":"x"}` || m.Topic != "topic" || m.TTL != "60" || m.Urgency != "high" || m.Subject != "https://gate.example.com" {
+		told[m.Browser] = true
+		if string(m.Payload) != `{"title":"x"}` || m.Topic != "topic" || m.TTL != "60" || m.Urgency != "high" || m.Subject != "https://gate.example.com" {
 			t.Errorf("%+v %s", m, m.Payload)
 		}
+	}
+	if !told[browsers[0]] || !told[browsers[1]] {
+		t.Errorf("told %v", told)
 	}
 	// Another data directory's key is not what the browser subscribed with.
 	other := open(t, service)
@@ -84,6 +94,58 @@ func TestWhoIsNotWantedOrNotThereIsNotTold(t *testing.T) {
 	}
 	if known, err := s.Remove(bob.Endpoint); known || err != nil {
 		t.Errorf("again: %v %v", known, err)
+	}
+}
+
+// A push service that does not answer holds up nobody else's message.
+func TestSlowServiceHoldsUpNobody(t *testing.T) {
+	service := pushservice.New(t)
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the request is noticed
+		<-r.Context().Done()
+	}))
+	defer slow.Close()
+	s := open(t, service)
+	s.allowed = append(s.allowed, strings.TrimPrefix(slow.URL, "http://"))
+	first := s.subscribe(t, service, "alice")
+	if err := s.Add(Device{Endpoint: slow.URL + "/x", P256dh: first.P256dh, Auth: first.Auth}); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		s.subscribe(t, service, "bob")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	sent := make(chan error, 1)
+	go func() { sent <- s.Send(ctx, Message{Payload: []byte("{}")}, anybody) }()
+	for range 6 {
+		select {
+		case <-service.Got:
+		case <-time.After(waits.Limit):
+			t.Fatal("not all that answer were told")
+		}
+	}
+	cancel()
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+}
+
+// What is written can be read again.
+func TestNoRoom(t *testing.T) {
+	service := pushservice.New(t)
+	s := open(t, service)
+	b := s.subscribe(t, service, "alice")
+	if err := s.change(func(c *content) error { c.Devices[0].Endpoint = strings.Repeat("x", maxFile-600); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []Device{{Endpoint: b.Endpoint + strings.Repeat("x", 1000)}, {Endpoint: b.Endpoint + "y"}} {
+		d.P256dh, d.Auth = b.P256dh, b.Auth
+		if err := s.Add(d); (err == nil) != strings.HasSuffix(d.Endpoint, "y") {
+			t.Errorf("%d bytes more: %v", len(d.Endpoint), err)
+		}
+	}
+	if known, err := s.Remove(b.Endpoint + "y"); !known || err != nil {
+		t.Error(known, err)
 	}
 }
 
