@@ -568,6 +568,100 @@ func TestNtfy(t *testing.T) {
 	f.want(t, "the end", func(c call) bool { return strings.Contains(text(c.body), "Approved by") && c.body["actions"] == nil })
 }
 
+// dead is a network that takes what is sent and brings nothing back. While keepalive is not over it brings a line of
+// ntfy's every 45 seconds.
+type dead struct{ keepalive time.Duration }
+
+func (d dead) RoundTrip(r *http.Request) (*http.Response, error) {
+	if d.keepalive == 0 {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	body, lines := io.Pipe()
+	context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) })
+	go func() { // ends with the body
+		for end := time.Now().Add(d.keepalive); time.Now().Before(end); time.Sleep(45 * time.Second) {
+			_, _ = io.WriteString(lines, `{"event": "keepalive"}`+"\n")
+		}
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+}
+
+// A connection that brings nothing any more is noticed within minutes.
+func TestDeadConnections(t *testing.T) {
+	ntfy, err := NewNtfy("https://ntfy.example.com", "calls", "tok")
+	if err != nil {
+		t.Fatal(err)
+	}
+	matrix, err := NewMatrix("https://matrix.example.com", "!r:example.com", "tok")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { client.Transport = nil }()
+	for name, c := range map[string]struct {
+		place   Place
+		network dead
+		after   time.Duration
+	}{
+		"matrix": {matrix, dead{}, time.Minute}, "ntfy": {ntfy, dead{}, 3 * time.Minute}, "ntfy after an hour": {ntfy, dead{time.Hour}, time.Hour + 3*time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client.Transport = c.network
+				ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+				defer cancel()
+				begun := time.Now()
+				if err := c.place.Listen(ctx, nil); err == nil || time.Since(begun) > c.after || time.Since(begun) < c.network.keepalive {
+					t.Errorf("after %s: %v", time.Since(begun), err)
+				}
+			})
+		})
+	}
+}
+
+// A gateway of Discord that does not answer to beats is left.
+func TestDeadDiscord(t *testing.T) {
+	socket := make(chan *websocket.Conn, 1)
+	var f *fake
+	f = newFake(t, "Bot tok", upgrades(socket), func(c call) any {
+		return map[string]any{"url": strings.Replace(f.URL, "http", "ws", 1) + "/socket"}
+	})
+	place, err := NewDiscord(f.URL, "C1", "tok")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- place.Listen(t.Context(), nil) }()
+	c := <-socket
+	defer c.Close()
+	if err := c.WriteJSON(map[string]any{"op": 10, "d": map[string]any{"heartbeat_interval": 500}}); err != nil {
+		t.Fatal(err)
+	}
+	for beats := 0; beats < 3; {
+		var frame struct{ Op int }
+		if err := c.ReadJSON(&frame); err != nil {
+			t.Fatal(err)
+		}
+		if frame.Op != discordHeartbeat {
+			continue
+		}
+		if beats++; beats == 3 { // the first two are answered
+			break
+		}
+		if err := c.WriteJSON(map[string]any{"op": 11}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "silent") {
+			t.Error(err)
+		}
+	case <-time.After(waits.Limit):
+		t.Error("it waits")
+	}
+}
+
 func TestWebhook(t *testing.T) {
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	signer, err := standardwebhooks.NewWebhook(secret)

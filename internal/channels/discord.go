@@ -66,6 +66,7 @@ const (
 	discordReconnect = 7
 	discordInvalid   = 9
 	discordHello     = 10
+	discordAck       = 11
 )
 
 type discordFrame struct {
@@ -142,14 +143,14 @@ func (d *Discord) Listen(ctx context.Context, take func(Press) string) error {
 			}
 		}
 	}()
-	g := &discordGateway{discord: d, socket: socket, take: take}
-	defer g.stop()
+	g := &discordGateway{discord: d, socket: socket, take: take, beat: time.NewTicker(callTime), waits: true}
+	defer g.beat.Stop()
 	for {
 		var err error
 		select {
 		case err = <-failed:
-		case <-g.beats():
-			err = g.write(discordHeartbeat, g.seq)
+		case <-g.beat.C:
+			err = g.heartbeat()
 		case f := <-frames:
 			err = g.frame(ctx, f)
 		}
@@ -164,22 +165,19 @@ type discordGateway struct {
 	discord *Discord
 	socket  *websocket.Conn
 	take    func(Press) string
-	beat    *time.Ticker // nil until the gateway says how often
+	beat    *time.Ticker // as often as the gateway says
+	waits   bool         // for its first frame, or for what it answers to a beat
 	seq     *int64       // of the last frame that has one
 	self    string       // the bot's own id
 }
 
-func (g *discordGateway) beats() <-chan time.Time {
-	if g.beat == nil {
-		return nil
+// heartbeat says that the bot is there. An error ends a connection that the gateway does not answer on.
+func (g *discordGateway) heartbeat() error {
+	if g.waits {
+		return errors.New("the gateway went silent")
 	}
-	return g.beat.C
-}
-
-func (g *discordGateway) stop() {
-	if g.beat != nil {
-		g.beat.Stop()
-	}
+	g.waits = true
+	return g.write(discordHeartbeat, g.seq)
 }
 
 func (g *discordGateway) write(op int, data any) error {
@@ -199,6 +197,8 @@ func (g *discordGateway) frame(ctx context.Context, f discordFrame) error {
 		return g.hello(f.Data)
 	case discordHeartbeat:
 		return g.write(discordHeartbeat, g.seq)
+	case discordAck:
+		g.waits = false
 	case discordReconnect, discordInvalid:
 		return errors.New("Discord wants a new connection")
 	case discordDispatch:
@@ -222,8 +222,8 @@ func (g *discordGateway) hello(data []byte) error {
 	if err := json.Unmarshal(data, &hello); err != nil || hello.Interval <= 0 {
 		return errors.New("the gateway's first frame is not understood")
 	}
-	g.stop()
-	g.beat = time.NewTicker(time.Duration(hello.Interval) * time.Millisecond)
+	g.beat.Reset(time.Duration(hello.Interval) * time.Millisecond)
+	g.waits = false
 	return g.write(discordIdentify, map[string]any{"token": g.discord.token, "intents": discordMentions, "properties": map[string]string{"os": "linux", "browser": "callgate", "device": "callgate"}})
 }
 

@@ -2,11 +2,14 @@ package channels
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Ntfy is a topic of an ntfy server. It has to be one that only its people can read: who reads a question can answer
@@ -63,8 +66,15 @@ func (n *Ntfy) Show(ctx context.Context, where string, m Message) (string, error
 	return where, nil
 }
 
+// silence is after how long without a line the connection counts as lost: ntfy sends one every 45 seconds.
+const silence = 2 * time.Minute
+
 // Listen subscribes to the answers.
 func (n *Ntfy) Listen(ctx context.Context, take func(Press) string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	quiet := time.AfterFunc(silence, func() { cancel(errors.New("the server went silent")) })
+	defer quiet.Stop()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, n.base+"/"+n.topic+"-answers/json", nil)
 	if err != nil {
 		return err
@@ -80,6 +90,7 @@ func (n *Ntfy) Listen(ctx context.Context, take func(Press) string) error {
 	}
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
+		quiet.Reset(silence)
 		var e struct {
 			Event   string `json:"event"`
 			Message string `json:"message"`
@@ -91,5 +102,5 @@ func (n *Ntfy) Listen(ctx context.Context, take func(Press) string) error {
 			take(Press{Key: key, Action: action, User: Holder})
 		}
 	}
-	return lines.Err()
+	return cmp.Or(context.Cause(ctx), lines.Err())
 }

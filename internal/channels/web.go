@@ -55,7 +55,9 @@ func send(ctx context.Context, method, address, token string, body, to any) erro
 }
 
 func receive(r *http.Request, to any) error {
-	response, err := client.Do(r)
+	ctx, cancel := context.WithTimeout(r.Context(), pollTime+callTime)
+	defer cancel()
+	response, err := client.Do(r.WithContext(ctx))
 	if err != nil {
 		return withoutQuery(err)
 	}
@@ -81,7 +83,7 @@ func withoutQuery(err error) error {
 	return err
 }
 
-// pollTime is how long one request for events may take.
+// pollTime is how long the answer to a request for events may wait for one.
 const pollTime = 30 * time.Second
 
 // clip cuts text to room bytes.
