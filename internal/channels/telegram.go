@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Telegram is a chat with a bot, read by long polls. A reply to a question denies it with a reason.
@@ -25,10 +27,15 @@ type Telegram struct {
 	keys   map[int]string // by message
 	offset int64          // of the next update; what was taken does not come again
 	until  time.Time      // Telegram wants a pause
+
+	newcomers rate.Sometimes // how often anybody is told who they are
 }
 
 // telegramRoom is what a message has room for, in bytes: Telegram takes 4096 UTF-16 units.
 const telegramRoom = 3800
+
+// newcomersEvery is how often a /start is answered: anybody may write one, and the answers of people wait meanwhile.
+const newcomersEvery = 5 * time.Second
 
 // NewTelegram takes the bot's token and the id of the chat. api is "" for Telegram's own.
 func NewTelegram(api, chat, token string) (*Telegram, error) {
@@ -43,7 +50,7 @@ func NewTelegram(api, chat, token string) (*Telegram, error) {
 	if token == "" {
 		return nil, errors.New("the bot's token is missing")
 	}
-	return &Telegram{base: api + "/bot" + token + "/", token: token, chat: id, keys: map[int]string{}}, nil
+	return &Telegram{base: api + "/bot" + token + "/", token: token, chat: id, keys: map[int]string{}, newcomers: rate.Sometimes{Interval: newcomersEvery}}, nil
 }
 
 // errRefused is what Telegram will refuse again.
@@ -228,7 +235,9 @@ func (t *Telegram) wrote(ctx context.Context, m *telegramMessage, take func(Pres
 	case m.From.name() == "":
 		return
 	case command == "/start": // how people find out what to write into the configuration
-		said = fmt.Sprintf("This chat is %d, and you are %s: to: %q, people: [\"%s=your name\"]", m.Chat.ID, m.From.name(), strconv.FormatInt(m.Chat.ID, 10), m.From.name())
+		t.newcomers.Do(func() {
+			said = fmt.Sprintf("This chat is %d, and you are %s: to: %q, people: [\"%s=your name\"]", m.Chat.ID, m.From.name(), strconv.FormatInt(m.Chat.ID, 10), m.From.name())
+		})
 	case m.Chat.ID != t.chat:
 		return
 	case command == "/freeze":
@@ -244,6 +253,9 @@ func (t *Telegram) wrote(ctx context.Context, m *telegramMessage, take func(Pres
 		}
 		said = take(Press{Key: key, Action: Deny, User: m.From.name(), Reason: m.Text})
 	default:
+		return
+	}
+	if said == "" {
 		return
 	}
 	t.tell(ctx, "sendMessage", url.Values{

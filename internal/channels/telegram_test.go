@@ -182,7 +182,22 @@ func TestTelegramFreeze(t *testing.T) {
 	wait(t, a, "that it is frozen", says("only reading"))
 	g.frozen(t, "release day", "alice")
 	a.Say(botapi.Alice, 666, 0, "/start")
-	wait(t, a, "of who and where", says(`to: "666", people: ["7=`))
+	newcomer := wait(t, a, "of who and where", says(`to: "666", people: ["7=`))
+	for range 20 { // who writes that on and on holds up no freeze
+		a.Say(eve, eve, 0, "/start")
+	}
+	a.Say(botapi.Alice, home, 0, "/freeze later")
+	answered := 0
+	wait(t, a, "that it is frozen again", func(m botapi.Message) bool {
+		if m.ID > newcomer.ID && m.Chat == eve {
+			answered++
+		}
+		return m.ID > newcomer.ID && m.Chat == home
+	})
+	g.frozen(t, "later", "alice")
+	if answered > 1 {
+		t.Errorf("%d answers to a stranger", answered)
+	}
 }
 
 // What Telegram refuses, or wants later, holds nothing else up.
