@@ -35,6 +35,9 @@ type Email struct {
 	last  time.Time
 }
 
+// maxDigest bounds the questions of a digest, which may wait until somebody is on call or the server is back.
+const maxDigest = 500
+
 // NewEmail sends through smtps://user@host, or smtp://user@host with STARTTLS; to this machine also without.
 func NewEmail(server, password, from string, to func() []string, every time.Duration) (*Email, error) {
 	u, err := url.Parse(server)
@@ -56,6 +59,11 @@ func (e *Email) Show(_ context.Context, where string, m Message) (string, error)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if where == "" {
+		if len(e.order) == maxDigest { // what is over goes first
+			i := max(0, slices.IndexFunc(e.order, func(where string) bool { return e.told[where].Over != "" }))
+			delete(e.told, e.order[i])
+			e.order = slices.Delete(e.order, i, i+1)
+		}
 		where = rand.Text()
 		e.order = append(e.order, where)
 	}

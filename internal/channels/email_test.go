@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"mime/quotedprintable"
 	"net"
@@ -164,6 +165,32 @@ func TestEmailDigest(t *testing.T) {
 	to = []string{"bob@example.com"}
 	if err := flush(time.Second); err != nil || !strings.Contains((<-b.mails).text, "later") {
 		t.Error(err)
+	}
+}
+
+// While nobody is to be told, the oldest questions go that are over.
+func TestEmailIsBounded(t *testing.T) {
+	e, err := NewEmail("smtp://127.0.0.1:1", "", "callgate@example.com", func() []string { return nil }, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * maxDigest {
+		over := "Nobody answered in time: callgate"
+		if i%100 == 0 {
+			over = ""
+		}
+		if _, err := e.Show(t.Context(), "", Message{Title: fmt.Sprint(i), Over: over}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting := 0
+	for _, m := range e.told {
+		if m.Over == "" {
+			waiting++
+		}
+	}
+	if len(e.told) != maxDigest || len(e.order) != maxDigest || waiting != 2*maxDigest/100 {
+		t.Errorf("%d and %d questions, of which %d wait", len(e.told), len(e.order), waiting)
 	}
 }
 
