@@ -26,18 +26,22 @@ const (
 	maxBytes   = 1 << 20
 )
 
-// How often is looked for new records, how long to wait after failures, and when what syslog was sent counts as
-// arrived: when the connection still lives then.
+// How often is looked for new records, how long to wait after failures, when what syslog was sent counts as arrived:
+// when the connection still lives then, and after what silence of the receiver's machine it does not.
 const (
 	lookEvery  = 250 * time.Millisecond
 	firstPause = time.Second
 	longPause  = time.Minute
-	arrives    = 5 * time.Second
+	arrives    = 10 * time.Second
+	silent     = 8 * time.Second
 )
 
 // Export sends the records of all logs in a folder to one receiver, each at least once, in the order of each log. A
 // file says how far it got. Of several processes with the same file, one sends. It never holds up the writers of the
 // logs.
+//
+// Syslog has no receipts: there, records are lost that were on their way when the receiver itself lost them, or, except
+// on Linux, when the network swallows them for longer than arrives and breaks the connection afterwards.
 type Export struct {
 	Config
 	Dir     string               // of the trail

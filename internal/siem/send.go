@@ -139,7 +139,7 @@ type syslog struct {
 func (s *syslog) dial(ctx context.Context) error {
 	dialing, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(dialing, "tcp", s.address)
+	conn, err := (&net.Dialer{Control: control}).DialContext(dialing, "tcp", s.address)
 	if err != nil {
 		return err
 	}
