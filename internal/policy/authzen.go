@@ -173,5 +173,5 @@ func Reason(v any) string {
 		}
 	}
 	text = strings.Join(strings.Fields(text), " ")
-	return strings.TrimSuffix(text[:min(len(text), maxReason)], ".")
+	return strings.TrimSuffix(strings.ToValidUTF8(text[:min(len(text), maxReason)], ""), ".")
 }

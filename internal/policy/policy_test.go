@@ -302,6 +302,13 @@ func TestAuthZEN(t *testing.T) {
 	}
 }
 
+// A long reason is cut between letters.
+func TestReasonIsCut(t *testing.T) {
+	if got := policy.Reason("x" + strings.Repeat("ß", 200)); got != "x"+strings.Repeat("ß", 149) {
+		t.Errorf("%q", got)
+	}
+}
+
 // A decision point that does not answer in time denies.
 func TestAuthZENHasADeadline(t *testing.T) {
 	release := make(chan struct{})
