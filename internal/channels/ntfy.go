@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"callgate/internal/outbound"
 )
 
 // Ntfy is a topic of an ntfy server. It has to be one that only its people can read: who reads a question can answer
@@ -82,7 +84,7 @@ func (n *Ntfy) Listen(ctx context.Context, take func(Press) string) error {
 	r.Header.Set("Authorization", n.token)
 	response, err := client.Do(r)
 	if err != nil {
-		return withoutQuery(err)
+		return outbound.WithoutAddress(err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

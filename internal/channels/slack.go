@@ -10,6 +10,8 @@ import (
 
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
+
+	"callgate/internal/outbound"
 )
 
 // Slack is a channel of a workspace, over Socket Mode: callgate needs no address of its own.
@@ -64,10 +66,10 @@ func (s *Slack) Show(ctx context.Context, where string, m Message) (string, erro
 	content := slack.MsgOptionCompose(slack.MsgOptionText(slackText(m.Title), false), slack.MsgOptionBlocks(blocks...), slack.MsgOptionDisableLinkUnfurl())
 	if where != "" {
 		_, _, _, err := s.client.UpdateMessageContext(ctx, s.channel, where, content)
-		return where, withoutQuery(err)
+		return where, outbound.WithoutAddress(err)
 	}
 	_, ts, err := s.client.PostMessageContext(ctx, s.channel, content)
-	return ts, withoutQuery(err)
+	return ts, outbound.WithoutAddress(err)
 }
 
 // Listen opens a socket and takes buttons and /freeze until ctx ends, or Slack refuses the tokens.
@@ -82,7 +84,7 @@ func (s *Slack) Listen(ctx context.Context, take func(Press) string) error {
 	for {
 		select {
 		case err := <-ended:
-			return withoutQuery(err)
+			return outbound.WithoutAddress(err)
 		case e := <-socket.Events:
 			if e.Request != nil && e.Request.EnvelopeID != "" {
 				if err := socket.AckCtx(ctx, e.Request.EnvelopeID, nil); err != nil {
@@ -91,7 +93,7 @@ func (s *Slack) Listen(ctx context.Context, take func(Press) string) error {
 			}
 			switch data := e.Data.(type) {
 			case *slack.ConnectionErrorEvent:
-				return withoutQuery(data.ErrorObj)
+				return outbound.WithoutAddress(data.ErrorObj)
 			case slack.SlashCommand:
 				if data.Command == "/freeze" && data.ChannelID == s.channel {
 					s.tell(ctx, data.UserID, take(Press{Action: Freeze, User: data.UserID, Reason: data.Text}))

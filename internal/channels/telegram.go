@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"callgate/internal/outbound"
 )
 
 // Telegram is a chat with a bot, read by long polls. A reply to a question denies it with a reason.
@@ -65,7 +67,7 @@ func (t *Telegram) call(ctx context.Context, method string, form url.Values, to 
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	response, err := client.Do(r)
 	if err != nil {
-		return withoutQuery(err)
+		return outbound.WithoutAddress(err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))

@@ -4,31 +4,25 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
-	"callgate/internal/loopback"
+	"callgate/internal/outbound"
 )
 
 // maxAnswer bounds what a server may answer, in bytes.
 const maxAnswer = 1 << 20
 
 // client follows nothing: what is sent holds tokens and calls.
-var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+var client = &http.Client{CheckRedirect: outbound.NoRedirects}
 
 // checkAddress refuses addresses that would show what is sent to others on the way.
 func checkAddress(what, address string) error {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil || u.Host == "":
-		return fmt.Errorf("%s: %q is not an address such as https://example.com", what, address)
-	case !loopback.Confidential(u):
-		return fmt.Errorf("%s: %q: use https, or http to this machine alone", what, address)
+	if _, err := outbound.Parse(address); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }
@@ -59,7 +53,7 @@ func receive(r *http.Request, to any) error {
 	defer cancel()
 	response, err := client.Do(r.WithContext(ctx))
 	if err != nil {
-		return withoutQuery(err)
+		return outbound.WithoutAddress(err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
@@ -73,14 +67,6 @@ func receive(r *http.Request, to any) error {
 		return nil
 	}
 	return json.Unmarshal(text, to)
-}
-
-// withoutQuery keeps addresses, which may hold secrets, out of messages.
-func withoutQuery(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
 }
 
 // pollTime is how long the answer to a request for events may wait for one.

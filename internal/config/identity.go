@@ -3,13 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"callgate/internal/idp"
-	"callgate/internal/loopback"
 )
 
 // oidcConfig is the OpenID Connect provider that approvers sign in at.
@@ -31,7 +29,7 @@ func (o *oidcConfig) validate() error {
 		}
 		return nil
 	}
-	if u, err := url.Parse(o.Issuer); err != nil || u.Host == "" || !loopback.Confidential(u) {
+	if !confidential(o.Issuer) {
 		return fmt.Errorf("issuer: %q: use an https address", o.Issuer)
 	}
 	switch {

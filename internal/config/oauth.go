@@ -3,11 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"reflect"
 	"strings"
 
-	"callgate/internal/loopback"
+	"callgate/internal/outbound"
 	"callgate/internal/signin"
 )
 
@@ -91,8 +90,8 @@ func (o *oauthConfig) checkClient(s signin.Server) error {
 }
 
 func confidential(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && u.Host != "" && loopback.Confidential(u)
+	_, err := outbound.Parse(address)
+	return err == nil
 }
 
 // files are those that no tool may touch. One whose name cannot be known is one that no server uses.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 
-	"callgate/internal/loopback"
+	"callgate/internal/outbound"
 )
 
 // OAuthConfig makes callgate a protected resource of an authorization server (RFC 9728).
@@ -37,7 +37,7 @@ var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.P
 // NewOAuth asks the issuer for its metadata, unless the place of its keys is given.
 func NewOAuth(ctx context.Context, o OAuthConfig) (*OAuth, error) {
 	for key, address := range map[string]string{"oauth.issuer": o.Issuer, "oauth.jwks": o.JWKS} {
-		if err := safeURL(address); err != nil && (address != "" || key == "oauth.issuer") {
+		if _, err := outbound.Parse(address); err != nil && (address != "" || key == "oauth.issuer") {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 	}
@@ -62,18 +62,6 @@ func NewOAuth(ctx context.Context, o OAuthConfig) (*OAuth, error) {
 		return nil, fmt.Errorf("oauth.issuer: %w; give the place of its keys with oauth.jwks if it publishes no metadata", err)
 	}
 	return &OAuth{o: o, verifier: provider.VerifierContext(background, config)}, ctx.Err()
-}
-
-// safeURL accepts https, and http on this machine.
-func safeURL(address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return fmt.Errorf("%q is no URL", address)
-	}
-	if !loopback.Confidential(u) {
-		return fmt.Errorf("%q: use https", address)
-	}
-	return nil
 }
 
 // Admit verifies signature, issuer, audience and times of the token, and what it grants.

@@ -20,6 +20,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"callgate/internal/loopback"
+	"callgate/internal/outbound"
 )
 
 // webhook posts events to an address, in their order and each until it was taken. What waits is on disk, see
@@ -101,7 +102,7 @@ func (w *webhook) ready() error {
 			ForceAttemptHTTP2: true, MaxIdleConns: 1, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10,
 		},
 		// No redirect is followed: a receiver that redirects has not taken the event.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: outbound.NoRedirects,
 	}
 	return nil
 }
@@ -199,10 +200,7 @@ func (w *webhook) post(ctx context.Context, id string, body []byte) answer {
 	}
 	response, err := w.client.Do(request)
 	if err != nil {
-		var named *url.Error // names the whole address, which may hold a secret
-		if errors.As(err, &named) {
-			err = named.Err
-		}
+		err = outbound.WithoutAddress(err)
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}

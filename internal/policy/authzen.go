@@ -8,21 +8,20 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"callgate/gate"
-	"callgate/internal/loopback"
+	"callgate/internal/outbound"
 	"callgate/permissions"
 )
 
 // AuthZEN is a remote decision point that speaks the AuthZEN Authorization API 1.0.
 type AuthZEN struct {
-	endpoint string
-	token    string
-	client   *http.Client
+	host, endpoint string
+	token          string
+	client         *http.Client
 }
 
 // maxDecision bounds an answer, in bytes.
@@ -31,29 +30,21 @@ const maxDecision = 64 << 10
 // NewAuthZEN checks the address of a decision point: its base, below which access/v1/evaluation lies. token may be
 // empty.
 func NewAuthZEN(address, token string, timeout time.Duration) (*AuthZEN, error) {
-	u, err := url.Parse(address)
+	u, err := outbound.Parse(address)
 	switch {
-	case err != nil || u.Host == "":
-		return nil, fmt.Errorf("%q is not an address such as https://pdp.example.com", address)
-	case !loopback.Confidential(u):
-		return nil, fmt.Errorf("%q: calls hold secrets, so use https, or http to this machine alone", address)
+	case err != nil:
+		return nil, err
 	case timeout <= 0:
 		return nil, fmt.Errorf("timeout %s: use a positive duration such as 2s", timeout)
 	}
 	return &AuthZEN{
-		endpoint: u.JoinPath("access", "v1", "evaluation").String(), token: token,
-		client: &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		host: u.Host, endpoint: u.JoinPath("access", "v1", "evaluation").String(), token: token,
+		client: &http.Client{Timeout: timeout, CheckRedirect: outbound.NoRedirects},
 	}, nil
 }
 
 // Name is the host's.
-func (a *AuthZEN) Name() string {
-	u, err := url.Parse(a.endpoint)
-	if err != nil {
-		return "authzen"
-	}
-	return u.Host
-}
+func (a *AuthZEN) Name() string { return a.host }
 
 type authzenEntity struct {
 	Type       string         `json:"type"`

@@ -24,6 +24,7 @@ import (
 
 	"callgate/internal/durable"
 	"callgate/internal/loopback"
+	"callgate/internal/outbound"
 )
 
 // Device is one browser. P256dh and Auth are the keys of its subscription, as it gives them.
@@ -191,7 +192,7 @@ func (s *Store) Remove(endpoint string) (known bool, err error) {
 }
 
 // client follows nothing.
-var client = &http.Client{Timeout: 15 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+var client = &http.Client{Timeout: 15 * time.Second, CheckRedirect: outbound.NoRedirects}
 
 // Send tells the devices whose persons wanted says yes to, and forgets those that their push service does not know any
 // more. It fails when no device could be told.
@@ -248,10 +249,7 @@ func (s *Store) send(ctx context.Context, c *content, d *Device, m Message) (gon
 		HTTPClient: client, Subscriber: s.subject, Topic: m.Topic, TTL: int(m.Keep.Seconds()), Urgency: urgency, VAPIDPublicKey: c.Public, VAPIDPrivateKey: c.Private,
 	})
 	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok { // the address is a secret
-			err = u.Err
-		}
-		return false, fmt.Errorf("push: %w", err)
+		return false, fmt.Errorf("push: %w", outbound.WithoutAddress(err)) // the address is a secret
 	}
 	defer response.Body.Close()
 	switch {

@@ -111,15 +111,6 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
 }
 
-// unreached says why a request failed, without the address that net/http repeats, which may hold secrets.
-func unreached(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	return err
-}
-
 // refusedDial reports whether err says that nobody was there: then nobody is there for other requests either.
 func refusedDial(err error) bool {
 	var op *net.OpError

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"callgate/internal/jsonx"
+	"callgate/internal/outbound"
 	"callgate/internal/rpc"
 )
 
@@ -81,7 +82,7 @@ func (e *Endpoint) note(m rpc.Message) error {
 // unreached says why no answer came. If nobody listens at the address, the conversation is over.
 func (e *Endpoint) unreached(err error) error {
 	var auth *AuthError
-	err = unreached(err)
+	err = outbound.WithoutAddress(err)
 	switch {
 	case errors.As(err, &auth):
 		e.fail(err)

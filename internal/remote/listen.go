@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"callgate/internal/outbound"
 )
 
 // listening is the stream on which the server speaks without being asked. It is opened again when it ends, as long as
@@ -129,6 +131,6 @@ func (e *Endpoint) leave() {
 		}
 	}
 	if err != nil {
-		e.log.Debug("the session was not ended at the server", "error", unreached(err))
+		e.log.Debug("the session was not ended at the server", "error", outbound.WithoutAddress(err))
 	}
 }

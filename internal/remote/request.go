@@ -16,6 +16,7 @@ import (
 
 	"callgate/internal/budget"
 	"callgate/internal/jsonx"
+	"callgate/internal/outbound"
 	"callgate/internal/rpc"
 )
 
@@ -112,7 +113,7 @@ func (r *requester) get(ctx context.Context, address string, at position) (*http
 	}
 	response, err := r.do(r.clients.listening, r.addressed(request))
 	if err != nil {
-		return nil, unreached(err)
+		return nil, outbound.WithoutAddress(err)
 	}
 	return response, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/loopback"
+	"callgate/internal/outbound"
 )
 
 // Config is one receiver, as the configuration has it.
@@ -115,7 +116,7 @@ func (c *Config) receiver() (receiver, error) {
 	}
 	client := &http.Client{
 		Timeout: answerWithin, Transport: &http.Transport{TLSClientConfig: made, Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: outbound.NoRedirects,
 	}
 	if strings.HasPrefix(u.Scheme, "s3+") {
 		return c.bucket(u, client), nil
@@ -261,12 +262,8 @@ func (w *web) send(ctx context.Context, records []audit.Line) (bool, error) {
 // receipt sends a request, and reports whether it was taken.
 func (w *web) receipt(request *http.Request) (bool, error) {
 	answer, err := w.client.Do(request)
-	var wrapped *url.Error
-	switch {
-	case errors.As(err, &wrapped): // it repeats the address, where some receivers have their secret
-		return false, wrapped.Err
-	case err != nil:
-		return false, err
+	if err != nil { // some receivers have their secret in the address
+		return false, outbound.WithoutAddress(err)
 	}
 	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again

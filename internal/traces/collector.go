@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"callgate/internal/outbound"
 )
 
 // collector takes spans over OTLP/HTTP.
@@ -44,7 +46,7 @@ func setting(name string) string {
 func newCollector() (*collector, error) {
 	c := &collector{header: http.Header{}, client: &http.Client{
 		Timeout:       defaultTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // headers are for this collector
+		CheckRedirect: outbound.NoRedirects, // headers are for this collector
 	}}
 	address := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	if address == "" { // that of everything is a base
@@ -165,12 +167,8 @@ func (c *collector) send(ctx context.Context, body []byte) (again bool, wait tim
 		request.Header.Set("Content-Encoding", "gzip")
 	}
 	response, err := c.client.Do(request)
-	var wrapped *url.Error
-	switch {
-	case errors.As(err, &wrapped): // it repeats the address, where some collectors have their secret
-		return false, 0, wrapped.Err
-	case err != nil:
-		return false, 0, err
+	if err != nil { // some collectors have their secret in the address
+		return false, 0, outbound.WithoutAddress(err)
 	}
 	defer response.Body.Close()
 	_, _ = io.CopyN(io.Discard, response.Body, maxResponse)

@@ -25,6 +25,7 @@ import (
 
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
+	"callgate/internal/outbound"
 	"callgate/internal/visible"
 )
 
@@ -101,7 +102,7 @@ func refusedWith(response *http.Response) string {
 func (t Target) direct() *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: t.tls()},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: outbound.NoRedirects,
 	}
 }
 
@@ -207,10 +208,7 @@ func urlOf(address string) string {
 
 // unreachable says that nothing answers at an address, without the URL of the request.
 func unreachable(address string, err error) error {
-	if request, ok := errors.AsType[*url.Error](err); ok {
-		err = request.Err
-	}
-	return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
+	return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, outbound.WithoutAddress(err))
 }
 
 // challenge asks whoever listens at address to prove that it holds token, without showing it.

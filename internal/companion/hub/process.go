@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/yamux"
 
+	"callgate/internal/outbound"
 	"callgate/internal/spawn"
 )
 
@@ -91,7 +92,7 @@ func (p *Process) reached() *Process {
 			ResponseHeaderTimeout: 30 * time.Second,
 			DisableCompression:    true,
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: outbound.NoRedirects,
 	}
 	return p
 }

@@ -1,0 +1,34 @@
+// Package outbound has what callgate's clients of other services have in common.
+package outbound
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"callgate/internal/loopback"
+)
+
+// NoRedirects is the CheckRedirect of a client that follows none: what it sends is for one place.
+func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// WithoutAddress is an error of a client without the address that it repeats, which may hold secrets.
+func WithoutAddress(err error) error {
+	if of, ok := errors.AsType[*url.Error](err); ok {
+		return of.Err
+	}
+	return err
+}
+
+// Parse reads an address of a service, and refuses one where others on the way could read what is sent.
+func Parse(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "":
+		return nil, fmt.Errorf("%q is not an address such as https://example.com", address)
+	case !loopback.Confidential(u):
+		return nil, fmt.Errorf("%q: use https, or http to this machine alone", address)
+	}
+	return u, nil
+}
