@@ -11,13 +11,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/durable"
 )
 
 // bucket puts batches into object storage that speaks S3. Each is an object: gzip of one record a line. An object is
@@ -87,7 +87,7 @@ type keys struct{ id, secret, token string }
 // readKeys reads a file as AWS' tools have it: lines of the form name = value. Of several profiles, the default one
 // counts.
 func readKeys(file string) (k keys, err error) {
-	text, err := os.ReadFile(file)
+	text, err := durable.ReadFile(file, maxFile)
 	if err != nil {
 		return k, fmt.Errorf("keys: %w", err)
 	}

@@ -56,13 +56,14 @@ func TestKeys(t *testing.T) {
 		{"[other]\naws_access_key_id = b\n[default]\naws_access_key_id = a\naws_secret_access_key = s\n[third]\naws_secret_access_key = c\naws_session_token = t\n", keys{"a", "s", ""}},
 		{"[other]\naws_access_key_id = b\naws_secret_access_key = c\n", keys{}},
 		{"aws_access_key_id = a\n", keys{}},
+		{"aws_access_key_id = a\naws_secret_access_key = s\n" + strings.Repeat("#", maxFile), keys{}},
 	} {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		got, err := readKeys(file)
 		if wrong := c.want == (keys{}); wrong != (err != nil) || !wrong && got != c.want {
-			t.Errorf("%q: %v %v", c.text, got, err)
+			t.Errorf("%.100q: %v %v", c.text, got, err)
 		}
 	}
 }

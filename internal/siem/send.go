@@ -13,12 +13,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/durable"
 	"callgate/internal/loopback"
 	"callgate/internal/outbound"
 )
@@ -32,6 +32,9 @@ type Config struct {
 	Header string // file with one header, as "Authorization: Splunk …"; read again for every batch
 	Keys   string // file with the access key of a bucket, as AWS' tools have it; likewise
 }
+
+// maxFile bounds each of these files, in bytes.
+const maxFile = 1 << 20
 
 // Check checks every value; the error begins with the key.
 func (c *Config) Check() error {
@@ -95,7 +98,7 @@ func (c *Config) receiver() (receiver, error) {
 	}
 	made := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}
 	if c.CA != "" {
-		text, err := os.ReadFile(c.CA)
+		text, err := durable.ReadFile(c.CA, maxFile)
 		if err != nil {
 			return nil, fmt.Errorf("ca: %w", err)
 		}
@@ -246,7 +249,7 @@ func (w *web) send(ctx context.Context, records []audit.Line) (bool, error) {
 	request.Header.Set("Content-Type", kind)
 	request.Header.Set("Idempotency-Key", records[0].Hash+"-"+strconv.Itoa(len(records)))
 	if w.c.Header != "" {
-		text, err := os.ReadFile(filepath.Clean(w.c.Header))
+		text, err := durable.ReadFile(w.c.Header, maxFile)
 		if err != nil {
 			return false, fmt.Errorf("header: %w", err)
 		}

@@ -493,13 +493,14 @@ func TestKeys(t *testing.T) {
 	if token, err := jwt.ParseSigned(signed, []jose.SignatureAlgorithm{jose.PS256}); err != nil || token.Headers[0].KeyID != "k1" {
 		t.Errorf("%v, %v", token, err)
 	}
-	public := whole.Public()
+	private, public := string(text), whole.Public()
 	if text, err = public.MarshalJSON(); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
 		"a public key": string(text), "no key": "secret-text", "something else": "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n",
-		"a secret": `{"kty":"oct","k":"c2VjcmV0LXRleHQ"}`,
+		"what is too long": private + strings.Repeat(" ", maxSecret),
+		"a secret":         `{"kty":"oct","k":"c2VjcmV0LXRleHQ"}`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -3,12 +3,13 @@ package signin
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
+
+	"callgate/internal/durable"
 )
 
-// maxAssertion bounds the file with the workload's token.
-const maxAssertion = 64 << 10
+// maxSecret bounds the file with the workload's token, and that with a key, in bytes.
+const maxSecret = 64 << 10
 
 // introduce gets a token without a person. callgate proves its identity to the authorization server that the server
 // names. before is the earlier login, nil for none.
@@ -31,12 +32,9 @@ func (a *Account) introduce(ctx context.Context, c challenge, before *login) (*l
 func (a *Account) again(ctx context.Context, l *login) (*login, error) {
 	params := map[string]string{"grant_type": "client_credentials", "resource": l.Resource, "scope": strings.Join(l.Scopes, " ")}
 	if a.server.Grant == Workload {
-		text, err := os.ReadFile(a.server.Assertion)
+		text, err := durable.ReadFile(a.server.Assertion, maxSecret)
 		if err != nil {
 			return nil, fmt.Errorf("oauth.assertion: %w", err)
-		}
-		if len(text) > maxAssertion {
-			return nil, fmt.Errorf("oauth.assertion: %s is too long for a token", a.server.Assertion)
 		}
 		params["grant_type"], params["assertion"] = "urn:ietf:params:oauth:grant-type:jwt-bearer", strings.TrimSpace(string(text))
 	}

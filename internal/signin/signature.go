@@ -11,11 +11,12 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"callgate/internal/durable"
 )
 
 // signed is for how long a signature counts.
@@ -41,7 +42,7 @@ func signature(path, client, issuer string) (string, error) {
 
 // readKey reads a private key: PEM as openssl writes it, or a JSON Web Key, which may say its id and algorithm.
 func readKey(path string) (*jose.JSONWebKey, error) {
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path, maxSecret)
 	if err != nil {
 		return nil, err
 	}
