@@ -16,6 +16,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"callgate/internal/remote"
+	"callgate/internal/visible"
 )
 
 // Grant is how callgate comes by a token.
@@ -315,16 +316,7 @@ func passes(err error) bool {
 	return errors.As(err, &passing)
 }
 
-// excerpt is the beginning of text of a server, on one line.
+// excerpt is the beginning of text of a server, on one line, as it is safe to show.
 func excerpt(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
-	if len(text) > 300 {
-		text = strings.ToValidUTF8(text[:300], "") + "…"
-	}
-	return text
+	return visible.Text(visible.Shorten(strings.Join(strings.Fields(text), " "), 300))
 }

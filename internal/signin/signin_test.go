@@ -199,3 +199,15 @@ func TestReplacedLogin(t *testing.T) {
 		}
 	}
 }
+
+// What a server says cannot change how a terminal shows the rest.
+func TestExcerpt(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\n  \"error\": \"x\"\n}\r\n": `{ "error": "x" }`, "a\u202eb\u009b31m\x1b[1mc": "a⟨U+202E⟩b⟨U+009B⟩31m⟨U+001B⟩[1mc",
+		strings.Repeat("ß", 400): strings.Repeat("ß", 300) + "…", "": "",
+	} {
+		if got := excerpt(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
