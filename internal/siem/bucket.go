@@ -28,8 +28,8 @@ type bucket struct {
 	region string
 }
 
-// gathers is how long records wait for others: each batch is an object.
-const gathers = time.Minute
+// objectEvery is how long records wait for others: each batch is an object.
+const objectEvery = time.Minute
 
 func (c *Config) bucket(u *url.URL, client *http.Client) *bucket {
 	base := *u
@@ -49,7 +49,7 @@ func (c *Config) checkBucket(u *url.URL) error {
 	return nil
 }
 
-func (b *bucket) patience() time.Duration { return gathers }
+func (b *bucket) patience() time.Duration { return objectEvery }
 
 func (b *bucket) send(ctx context.Context, records []audit.Line) (bool, error) {
 	var body bytes.Buffer

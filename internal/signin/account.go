@@ -185,8 +185,8 @@ func (a *Account) miss(l *login) {
 	a.missing.Store(&header)
 }
 
-// Await returns nil when there is another login than the one that was last no good, or it is time to try again
-// without a person; else an error, when ctx ends. It satisfies upstream.Config.Await.
+// Await returns nil when there is another login than the one that was last no good or, where no person signs in, it is
+// time to try again; else an error, when ctx ends. It satisfies upstream.Config.Await.
 func (a *Account) Await(ctx context.Context) error {
 	look := time.NewTicker(every)
 	defer look.Stop()

@@ -35,11 +35,11 @@ func (a *Account) SignIn(ctx context.Context, port int, show func(address string
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	var fresh *login
+	var next *login
 	if a.server.Grant == Person {
-		fresh, err = a.ask(ctx, c, before, port, show)
+		next, err = a.ask(ctx, c, before, port, show)
 	} else {
-		fresh, err = a.introduce(ctx, c, before)
+		next, err = a.introduce(ctx, c, before)
 	}
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (a *Account) SignIn(ctx context.Context, port int, show func(address string
 		return err
 	}
 	defer unlock()
-	return errors.Join(a.store.save(fresh), a.store.dropDemand())
+	return errors.Join(a.store.save(next), a.store.dropDemand())
 }
 
 // ask has a person sign in.

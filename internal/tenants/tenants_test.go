@@ -190,7 +190,7 @@ func TestTurnsEnd(t *testing.T) {
 		}
 		began := time.Now()
 		end, err := turns.Take(t.Context(), "small", 1)
-		if err != nil || time.Since(began) != slice {
+		if err != nil || time.Since(began) != longest {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

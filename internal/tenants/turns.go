@@ -13,7 +13,7 @@ import (
 // after the other, each with as many requests in a row as its weight: who has a thousand waiting delays the next request
 // of another by one round.
 //
-// Nobody holds a turn for long: it ends with the request, or after slice, because what takes longer waits for a server
+// Nobody holds a turn for long: it ends with the request, or after longest, because what takes longer waits for a server
 // or a person and needs no processor.
 type Turns struct {
 	mu     sync.Mutex
@@ -35,8 +35,8 @@ type queue struct {
 // waiter is a request that waits for its turn.
 type waiter struct{ turn chan struct{} }
 
-// slice is how long a turn lasts at most. It bounds how many requests begin in a second where servers are slow.
-const slice = 2 * time.Millisecond
+// longest is how long a turn lasts at most. It bounds how many requests begin in a second where servers are slow.
+const longest = 2 * time.Millisecond
 
 // NewTurns has so many turns at once; 0 is two for each processor. So one tenant alone keeps all processors busy. With
 // more, a request that finds one free still waits behind them all for the processor.
@@ -82,7 +82,7 @@ func (t *Turns) Take(ctx context.Context, tenant string, weight int) (end func()
 // begin makes what ends a turn that was taken.
 func (t *Turns) begin(q *queue) func() {
 	give := sync.OnceFunc(func() { t.give(q) })
-	over := time.AfterFunc(slice, give)
+	over := time.AfterFunc(longest, give)
 	return func() {
 		over.Stop()
 		give()
