@@ -152,6 +152,38 @@ func TestReadsThatAreNotNamed(t *testing.T) {
 	}
 }
 
+// A command may write what a pattern stands for, as far as each of the files may be written, and no name among them is an
+// option or several words.
+func TestWritesOfPatterns(t *testing.T) {
+	p := project(t, map[string]string{"docs/a.md": "x", "docs/b.md": "x", "kept/c.md": "x", "denied/d.md": "x", "blank/e -e 1eid f.md": "x", "dash/-e1eid.md": "x", "out": "-> ../elsewhere", "../elsewhere/f.md": "x"})
+	pol := policy(t, `{ "*": "ask", "read_file": "allow", "write_file": { "$WORKSPACE/**": "allow", "**/kept/*": "ask", "**/denied/*": "deny" },
+		"shell_exec": { "{sed,find,grep,cd,touch,mv,cp,echo} *": "allow" } }`)
+	for command, want := range map[string]permissions.Action{
+		`sed -i s/a/b/ docs/*.md`:                                         permissions.Allow,
+		`sed -i s/a/b/ docs/*.md kept/*`:                                  permissions.Ask,
+		`sed -i s/a/b/ */*.md`:                                            permissions.Deny,
+		`sed -i s/a/b/ docs/*.none`:                                       permissions.Ask,
+		`sed -i s/a/b/ out/*`:                                             permissions.Ask,
+		`find docs -name '*.md' -exec sed -i s/a/b/ {} +`:                 permissions.Allow,
+		`find . -name '*.md' -exec sed -i s/a/b/ {} +`:                    permissions.Deny,
+		`find docs | xargs sed -i s/a/b/`:                                 permissions.Allow,
+		`grep -rl x docs | xargs sed -i s/a/b/`:                           permissions.Allow,
+		`grep -rl x kept | xargs sed -i s/a/b/`:                           permissions.Ask,
+		`grep -rl x blank | xargs sed -i s/a/b/`:                          permissions.Ask,
+		`grep -rlZ x blank | xargs -0 sed -i s/a/b/`:                      permissions.Allow,
+		`cd dash && grep -rl x | xargs sed -i s/a/b/`:                     permissions.Ask,
+		`cd dash && grep -rlZ x | xargs -0 sed -i s/a/b/`:                 permissions.Ask,
+		`touch 'docs/x -e 1eid'; grep -rl x docs | xargs sed -i s/a/b/`:   permissions.Ask,
+		`for f in $(find docs -name '*.md'); do sed -i s/a/b/ "$f"; done`: permissions.Allow,
+		`for f in docs/*; do echo x >> "$f"; done`:                        permissions.Allow,
+		`mv docs/* kept`:                                                  permissions.Ask,
+	} {
+		if got := verdict(pol, analyze(t, KindShell, p, "command", command)); got != want {
+			t.Errorf("%s: %v, want %v", command, got, want)
+		}
+	}
+}
+
 // What goes up from behind a link is what the kernel finds there.
 func TestReadsThatGoUpFromLinks(t *testing.T) {
 	p := project(t, map[string]string{"other/key": "x", "other/deep/": "", "jump": "-> other/deep", "sub/a": "x", "b": "x"})

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -166,7 +167,7 @@ func (b *shells) shell(text string) {
 	}
 	if len(script.Problems) > 0 {
 		// No rule may allow it, but one that denies this text still does.
-		b.shellSubject(permissions.Subject{Value: text, Also: []permissions.Form{{text}}, Effects: b.effects(nil, ""),
+		b.shellSubject(permissions.Subject{Value: text, Also: []permissions.Form{{text}}, Effects: b.effects(nil, "", false),
 			Risk: permissions.Unknown}, source{})
 	}
 	needsAllow := slices.ContainsFunc(script.Commands, func(c shellparse.Command) bool { return !c.DenyOnly })
@@ -180,7 +181,7 @@ func (b *shells) shell(text string) {
 		b.command(script.Commands, i, text, needsAllow)
 	}
 	if len(b.record.out.Subjects) == before { // it runs nothing: an assignment, an arithmetic, a comment
-		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Effects: b.effects(nil, ""),
+		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Effects: b.effects(nil, "", false),
 			Risk: permissions.ReadOnly}, source{category: kinds.CategoryTerminalRead})
 	}
 }
@@ -218,14 +219,14 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	elsewhere := joinEffects(b.effect, b.toucher.lists(c, all))
 	for _, f := range c.Writes {
 		if !f.Path.Known {
-			elsewhere = joinEffects(elsewhere, "writes to a path that depends on the run: "+wording.Quote(f.Path.Value))
+			elsewhere = joinEffects(elsewhere, b.toucher.writesMatching(all, at, f, whole))
 		}
 	}
 	risk, category, why := b.classified(all, at)
 	elsewhere = joinEffects(elsewhere, b.strays(c, risk))
 	b.remarks(c, risk, why)
 	plain := b.plainly(c)
-	effects := slices.Concat(b.effects(plain, elsewhere), b.leads(c), b.follows(c, risk), b.discards(c), b.loadsManifest(all, at))
+	effects := slices.Concat(b.effects(plain, elsewhere, makesNoNames(all, at)), b.leads(c), b.follows(c, risk), b.discards(c), b.loadsManifest(all, at))
 	if c.Remote && c.DenyOnly {
 		effects = nil // who allows the command that it stands in allows that
 	}
@@ -337,8 +338,6 @@ func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 		case !b.record.count():
 		case f.Path.Known:
 			b.shellWrite(f, writesWhole(c, f))
-		case f.Pattern != "":
-			b.shellWriteAny(f)
 		}
 	}
 	if len(c.Reads) > 0 {
@@ -364,7 +363,10 @@ func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 
 // effects returns the effects of a command, nil for none. It also returns how much of the text a rule must spell out to
 // name each effect, and the effects from elsewhere, which no rule names.
-func (b *shells) effects(c *shellparse.Command, elsewhere string) (list []permissions.Effect) {
+//
+// The marks of shellRead stand for an effect that only comes about with a name of a kind that is not there, as long as the
+// text makes no such name.
+func (b *shells) effects(c *shellparse.Command, elsewhere string, makesNoNames bool) (list []permissions.Effect) {
 	if c == nil {
 		elsewhere = b.effect
 	}
@@ -375,6 +377,9 @@ func (b *shells) effects(c *shellparse.Command, elsewhere string) (list []permis
 		return list
 	}
 	for _, e := range c.Effects {
+		if e.Split && makesNoNames {
+			continue
+		}
 		named := e.Named
 		switch {
 		case named > 0:
@@ -390,6 +395,16 @@ func (b *shells) effects(c *shellparse.Command, elsewhere string) (list []permis
 		list = append(list, permissions.Effect{Text: why, Named: commands.SpanOf(c, words)})
 	}
 	return list
+}
+
+// makesNoNames says that the commands of a text other than one make no files.
+func makesNoNames(all []shellparse.Command, at int) bool {
+	for i := range all {
+		if risk, _, _ := commands.Classify(&all[i]); i != at && (risk != permissions.ReadOnly || len(all[i].Writes) > 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // started makes one subject, for denials, of all the commands that a program may start.
@@ -430,6 +445,57 @@ func (b *toucher) shellMake(f shellparse.File) {
 		b.files.deny(KindWriteFile, &l)
 		b.files.markPlaces(&l)
 	}
+}
+
+// writesMatching makes the subjects of a file that a command writes whose name depends on the run: of those that its
+// pattern stands for. If they cannot be told, denies alone count, and it returns that as an effect of the command.
+func (b *toucher) writesMatching(all []shellparse.Command, at int, f shellparse.File, whole string) (effect string) {
+	var paths []string
+	if !moves(&all[at]) && (!f.Split || makesNoNames(all, at)) {
+		paths = b.matching(f, whole)
+	}
+	if len(paths) == 0 {
+		b.shellWriteAny(f)
+		return "writes to a path that depends on the run: " + wording.Quote(f.Path.Value)
+	}
+	for _, p := range paths {
+		if b.record.count() {
+			b.shellWrite(shellparse.File{Path: shellparse.Word{Value: p, Known: true}, By: f.By}, true)
+		}
+	}
+	return ""
+}
+
+// matching returns the files that the pattern of one stands for, none if they cannot be told.
+func (b *toucher) matching(f shellparse.File, whole string) []string {
+	if b.record.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
+		return nil
+	}
+	var paths []string
+	if f.Tracked {
+		paths = tracked(f.Pattern)
+	} else {
+		pattern := f.Pattern
+		if strings.HasSuffix(pattern, "/**") {
+			pattern += "/*"
+		}
+		found, err := b.files.globs.Expand(pattern, strings.Contains(f.Path.Value, "(") || commands.WidensGlobs(whole))
+		if err != nil {
+			return nil
+		}
+		paths = slices.Concat(found.Files, found.Folders)
+	}
+	if len(paths) > workspace.MaxGlob || f.Split && slices.ContainsFunc(paths, workspace.Splits) {
+		return nil
+	}
+	return paths
+}
+
+// moves says that a command gives files other names, of which a pattern says nothing.
+func moves(c *shellparse.Command) bool {
+	return slices.ContainsFunc(c.Argv[:min(2, len(c.Argv))], func(w shellparse.Word) bool {
+		return w.Known && commands.Known(path.Base(w.Value)).Wipes == "moved"
+	})
 }
 
 // shellWriteAny makes the subjects, for denies, of the files that a command may write. Another check marks that the
@@ -504,15 +570,14 @@ func (b *toucher) readsMatching(f shellparse.File, whole string, recursive bool,
 		}
 		b.files.readsWhole(folder, leaves)
 	}
+	if f.Split && slices.ContainsFunc(found.Files, workspace.Splits) {
+		unknown(", since names that are split at blanks are among them")
+	}
 	if len(found.Files) > workspace.MaxGlob {
 		b.files.readsWhole(workspace.FixedPart(f.Pattern), nil)
 		return
 	}
 	for _, path := range found.Files {
-		if f.Split && workspace.Splits(path) {
-			unknown(", since names that are split at blanks are among them")
-			return
-		}
 		b.files.reads(path)
 		if recursive && workspace.IsFolder(path) {
 			b.files.readsWhole(path, nil)

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -95,6 +96,26 @@ func (b *toucher) pathspecs(c *shellparse.Command, at Place) *searches.Search {
 		return nil
 	}
 	return &s
+}
+
+// tracked returns the files that git tracks below the folder of a pattern, whose names match its last part; none if they
+// cannot be told.
+func tracked(pattern string) (paths []string) {
+	folder := workspace.FixedPart(pattern)
+	index, ok := workspace.GitIndex(folder)
+	if !ok || workspace.WorkTree(index) != folder { // git may name them from the top
+		return nil
+	}
+	_, err := workspace.DeniedBeneath(index, func(file string) bool {
+		if ok, err := path.Match(path.Base(pattern), path.Base(file)); ok || err != nil {
+			paths = append(paths, file)
+		}
+		return false
+	})
+	if err != nil {
+		return nil
+	}
+	return paths
 }
 
 // readsAnyTracked notes that one or more of the files are read that git tracks below a folder, as far as their names

@@ -96,6 +96,9 @@ type Effect struct {
 	// for the words names it, since it comes from elsewhere (an assignment, a wrapper, the directory), or nobody said
 	// which word it comes from. Whole is the text as it is, without any further word.
 	Named int
+	// Split says that the command has the effect only where a file that it reads or writes, whose name is split (see
+	// File.Split), has a name with a blank, or one that begins with a dash.
+	Split bool
 }
 
 // Whole says that only a rule without wildcards names an effect: "python3" alone, which runs its standard input.

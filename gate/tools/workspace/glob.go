@@ -225,7 +225,10 @@ func (g *Globs) Splits(folder string) (bool, error) {
 	return false, nil
 }
 
-func Splits(name string) bool { return strings.ContainsAny(name, " \t\n*?['\"\\") }
+// Splits reports whether a name can become other words where a shell or xargs splits it, or an option.
+func Splits(name string) bool {
+	return strings.ContainsAny(name, " \t\n*?['\"\\") || strings.HasPrefix(name, "-") || strings.Contains(name, "/-")
+}
 
 func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)

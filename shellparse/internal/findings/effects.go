@@ -6,7 +6,7 @@ import "callgate/shellparse/script"
 func AddEffect(list *[]script.Effect, e script.Effect) {
 	for i := range *list {
 		if old := &(*list)[i]; old.Text == e.Text {
-			old.Named = harderToName(old.Named, e.Named)
+			old.Named, old.Split = harderToName(old.Named, e.Named), old.Split && e.Split
 			return
 		}
 	}

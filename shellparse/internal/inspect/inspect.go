@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"callgate/internal/lazyregexp"
+	"callgate/shellparse/internal/findings"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 	"callgate/shellparse/programs"
+	"callgate/shellparse/script"
 )
 
 // Inspect looks at what the words of a program do: the options that stand before its subcommand, those that
@@ -103,11 +105,12 @@ func inspectRow(a *walk.Walker, row *programs.Row, n int, s *word.Scanned, c *wa
 	for _, h := range s.Hits {
 		apply(a, h, c)
 	}
-	if s.Vague != "" && (row.Options.Danger && !ownFile(s.Doubt, c) || row.Options.Writes && s.Doubt == word.Unclear) {
-		c.EffectAt("word "+s.Vague, word.Word{Text: s.Vague})
-	}
 	before := len(c.Writes)
 	operands(a, row, s, c)
+	if s.Vague != "" && (row.Options.Danger && !ownFile(s.Doubt, c) || row.Options.Writes && s.Doubt == word.Unclear) {
+		w := word.Hit{Value: word.Word{Text: s.Vague}, Has: true}
+		findings.AddEffect(&c.Effects, script.Effect{Text: "word " + s.Vague, Named: c.UpTo(w), Split: touches(s, c)})
+	}
 	for _, h := range s.Hits {
 		if h.Opt.Does != 'm' || len(c.Writes) > before {
 			continue
@@ -124,6 +127,13 @@ func inspectRow(a *walk.Walker, row *programs.Row, n int, s *word.Scanned, c *wa
 // working directory names nothing elsewhere, and what runs the project's code runs what that file's author wants anyway.
 func ownFile(doubt word.Doubt, c *walk.Call) bool {
 	return c.Is(programs.ProjectTool) && (doubt == word.Named || doubt == word.Listed && c.Is(programs.RunsProject))
+}
+
+// touches says that the one word which may be an option is names of files that were there, which the shell or xargs splits
+// and the command reads or writes.
+func touches(s *word.Scanned, c *walk.Call) bool {
+	named := func(f script.File) bool { return f.Split && f.Pattern != "" && f.Path.Value == s.Vague }
+	return s.Doubt == word.Listed && s.Existing && (slices.ContainsFunc(c.Reads, named) || slices.ContainsFunc(c.Writes, named))
 }
 
 // rowOf returns the most specific row for a command and the number of words that name it.

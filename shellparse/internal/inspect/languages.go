@@ -111,6 +111,9 @@ func inspectJq(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 // yqCommands are those of one yq that take an expression.
 var yqCommands = word.Set("e eval ea eval-all")
 
+// dataFile is the name of a file that as an expression does no more than to look up fields.
+var dataFile = lazyregexp.New(`^[A-Za-z0-9_./-]*[A-Za-z0-9_]\.(?:json|ya?ml|xml|toml|csv)$`)
+
 // inspectYq looks at the expression of yq. A word that names a file is the file to one of the two.
 func inspectYq(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if s.Unknown != "" {
@@ -124,6 +127,10 @@ func inspectYq(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		code(c, w, embedded.Yq)
 	}
 	if len(list) == 0 {
+		return
+	}
+	if len(list) == 1 && list[0].Known && dataFile.MatchString(list[0].Text) {
+		a.Reads(c, list[0])
 		return
 	}
 	code(c, list[0], embedded.Yq)

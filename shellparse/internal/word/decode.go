@@ -28,6 +28,7 @@ type decoder struct {
 	loose   bool // the current field has a part that can become several words of any kind
 	pipe    bool
 	tracked bool     // the current field is the value of a variable that holds a file which git tracks
+	exists  bool     // the current field is the value of a variable that holds the name of a file which was there
 	globs   [][]byte // what an unknown field matches, none when it can be anything
 }
 
@@ -39,7 +40,7 @@ func (d *decoder) lit(s string) {
 // vague adds a part whose value can be anything. class tells what it can be.
 func (d *decoder) vague(class partClass) {
 	d.some = true
-	d.globs, d.tracked = nil, false
+	d.globs, d.tracked, d.exists = nil, false, false
 	if !d.unknown {
 		d.unknown = true
 		if len(d.buf) > 0 {
@@ -71,7 +72,7 @@ func (d *decoder) one(src string) Word {
 	if !d.unknown && utf8.Valid(d.buf) {
 		return Lit(string(d.buf))
 	}
-	w := Word{Text: src, Head: d.head, Files: d.files, Many: d.many, split: d.resplit, loose: d.loose, pipe: d.pipe, tracked: d.tracked}
+	w := Word{Text: src, Head: d.head, Files: d.files, Many: d.many, split: d.resplit, loose: d.loose, pipe: d.pipe, tracked: d.tracked, exists: d.exists}
 	for _, g := range d.globs {
 		if !utf8.Valid(g) {
 			w.Globs = nil
@@ -364,7 +365,7 @@ func (d *decoder) variable(v Word, quoted bool) {
 func (d *decoder) unknownValue(v Word, quoted bool) {
 	first := !d.unknown && len(d.buf) == 0
 	if d.glob(partGlob, v.Globs...); first {
-		d.head, d.tracked = v.Head, v.tracked
+		d.head, d.tracked, d.exists = v.Head, v.tracked, v.exists
 	}
 	if first && d.head == "" && v.dashless && (quoted || !d.splitting) {
 		d.head = "n"

@@ -12,7 +12,7 @@ const maxGlobs = 64
 // add adds bytes that are known to the current field.
 func (d *decoder) add(s string) {
 	d.buf = append(d.buf, s...)
-	d.tracked = d.tracked && s == ""
+	d.tracked, d.exists = d.tracked && s == "", d.exists && s == ""
 	if len(d.globs) > 0 {
 		d.extend(literal(s))
 	}

@@ -226,7 +226,7 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 	if len(argv) == 0 {
 		return Word{}
 	}
-	w := Word{Files: true, Many: true, split: true}
+	w := Word{Files: true, Many: true, split: true, exists: true}
 	switch about := programs.Find(programs.Canonical(argv[0].Text)); {
 	case about.Has(programs.FindExpression):
 		w.Globs = Found(argv[1:], true)
@@ -235,6 +235,7 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 		}
 	case about.Has(programs.VersionControl):
 		w.Globs, w.tracked = gitNames(argv[1:])
+		w.exists = false // it tells what was removed, too
 		for _, o := range argv[min(2, len(argv)):] {
 			w.split = w.split && !(o.Text == "-z" && argv[1].Text != "grep")
 		}
@@ -397,7 +398,7 @@ func gitNames(words []Word) (globs []string, tracked bool) {
 		case paths && !strings.HasPrefix(w.Text, "-") && !upward(w.Text): // picks some of them
 			picked = append(picked, picks(w.Text))
 		case words[0].Text == "diff" && (w.Text == "--cached" || w.Text == "--staged" || !strings.HasPrefix(w.Text, "-")):
-			globs = []string{"./**"} // a file of another commit need not be tracked now
+			globs = []string{"**"} // a file of another commit need not be tracked now
 		default:
 			return nil, false
 		}
@@ -406,7 +407,7 @@ func gitNames(words []Word) (globs []string, tracked bool) {
 		return nil, false
 	}
 	if tracked = globs == nil; len(picked) == 0 || slices.Contains(picked, "") {
-		return []string{"./**"}, tracked
+		return []string{"**"}, tracked
 	}
 	return picked, tracked
 }
@@ -416,7 +417,7 @@ func gitNames(words []Word) (globs []string, tracked bool) {
 func picks(path string) string {
 	end := strings.LastIndexByte(path, '*') + 1
 	if name := path[strings.LastIndexByte(path, '/')+1:]; end > 0 && end < len(path) && !strings.ContainsAny(path, `?[\`) {
-		return "./**/*" + name[strings.LastIndexByte(name, '*')+1:]
+		return "**/*" + name[strings.LastIndexByte(name, '*')+1:]
 	}
 	return ""
 }
@@ -439,7 +440,7 @@ func gitGrep(words []Word) (globs []string, tracked bool) {
 	if !lists || given == (len(s.Operands) == 1) || len(s.Operands) > 1 || s.Unknown != "" || s.Vague != "" {
 		return nil, false
 	}
-	return []string{"./**"}, true
+	return []string{"**"}, true
 }
 
 // upward says that a word may stand for files that are not below the folder in which git runs.

@@ -68,6 +68,7 @@ type Scanned struct {
 	Unknown  string // an option that is not listed
 	Vague    string // source of a word that may be an option
 	Doubt    Doubt  // what is known of that word
+	Existing bool   // it is names of files that were there; there is no other such word
 	Dashes   bool   // -- was seen
 }
 
@@ -179,6 +180,7 @@ func (s *Scanned) doubt(w Word, before int, st programs.Style) {
 			return
 		}
 	}
+	s.Existing = w.exists && (s.Vague == "" || s.Existing && s.Vague == w.Text)
 	if doubt := DoubtOf(&w); s.Vague == "" || doubt > s.Doubt {
 		s.Vague, s.Doubt = w.Text, doubt
 	}

@@ -80,20 +80,22 @@ func Searched(argv []Word) (globs []string, zeros bool) {
 	return beneath(starts, names), zeros
 }
 
-// beneath returns the patterns of the files in these folders, . if there are none, with one of the names; any name when
-// one of them says nothing of what it lets through.
+// beneath returns the patterns of the files in these folders, the working directory if there are none, with one of the
+// names; any name when one of them says nothing of what it lets through.
 func beneath(starts, names []string) []string {
-	if len(starts) == 0 {
-		starts = []string{"."}
-	}
 	if len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return n == "" || strings.ContainsAny(n, "!/{}[]\\") }) {
 		names = []string{""}
 	}
-	var list []string
+	list, folders := slices.Clone(starts), []string{""} // no folder stands before the names then
+	if len(starts) > 0 {
+		folders = folders[:0]
+	}
 	for _, s := range starts {
-		list = append(list, s)
+		folders = append(folders, s+"/")
+	}
+	for _, f := range folders {
 		for _, n := range names {
-			list = append(list, strings.TrimSuffix(s+"/**/"+n, "/"))
+			list = append(list, strings.TrimSuffix(f+"**/"+n, "/"))
 		}
 	}
 	if len(list) > maxGlobs {

@@ -131,14 +131,14 @@ func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 	if choice || a.Once[name] != 1 || a.Once["*"] != 0 {
 		return
 	}
-	value, names := Word{Files: true, tracked: len(items) > 0, dashless: len(items) > 0}, len(items) > 0
+	value, names := Word{Files: true, tracked: len(items) > 0, exists: len(items) > 0, dashless: len(items) > 0}, len(items) > 0
 	for i := range items {
 		w := &items[i]
 		if !w.Files && !w.Safe() {
 			return
 		}
 		value.split = value.split || w.split
-		value.tracked, value.dashless = value.tracked && w.tracked, value.dashless && w.Safe()
+		value.tracked, value.exists, value.dashless = value.tracked && w.tracked, value.exists && w.exists, value.dashless && w.Safe()
 		names = names && w.Safe() && !w.Files && (!w.Known || !strings.ContainsAny(w.Text, " \t\n"))
 	}
 	if names && !a.Assigned["IFS"] {

@@ -121,6 +121,7 @@ type Word struct {
 	split   bool // the shell splits and globs what the patterns match
 	loose   bool // the shell may split it into words that begin with anything
 	tracked bool // it is one of the files that git tracks below the directory
+	exists  bool // it is the name of a file that was there, or a part of it
 	pipe    bool // the word is a process substitution
 	// dashless says that the value begins with no dash, though a part of it may, once the shell has split it.
 	dashless bool
@@ -176,7 +177,7 @@ func ReplaceToken(argv []Word, token string, item Word) {
 			continue
 		}
 		before, after, _ := strings.Cut(w.Text, token)
-		*w = Word{Text: w.Text, Head: before, Files: true, split: item.split, tracked: item.tracked && before == ""}
+		*w = Word{Text: w.Text, Head: before, Files: true, split: item.split, tracked: item.tracked && before == "", exists: item.exists && before+after == ""}
 		if strings.Contains(after, token) {
 			continue
 		}

@@ -131,7 +131,7 @@ type searchReader struct {
 }
 
 // unquoted is what a glob without quotes is made of.
-const unquoted = "*?.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+const unquoted = "*?.{,}abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
 // read reads all words; false when one of them is not understood.
 func (r *searchReader) read(name string) bool {
@@ -139,7 +139,12 @@ func (r *searchReader) read(name string) bool {
 	for r.at = 1; r.at < len(r.words); r.at++ {
 		w := r.words[r.at]
 		if value, ok := strings.CutPrefix(w.Value, "--include="); ok && !w.Known && name == "grep" && strings.Trim(value, unquoted) == "" {
-			readGrep(r.s, "include", value) // whatever it expands to, it includes no more
+			for _, glob := range alternatives(value) {
+				if strings.ContainsAny(glob, "{,}") || strings.Contains(value, "{") && strings.Contains(value, "..") {
+					return false
+				}
+				readGrep(r.s, "include", glob) // whatever it expands to, it includes no more
+			}
 			continue
 		}
 		ok := true
@@ -256,18 +261,35 @@ func readRipgrep(s *Search, option, value string) bool {
 // gitGlob takes a glob of rg in: "!x" leaves out, "x" leaves out all others and brings in what is hidden.
 func (s *Search) gitGlob(text string, fold bool) bool {
 	text, excludes := strings.CutPrefix(text, "!")
-	base := strings.TrimPrefix(text, "**/")
-	if strings.ContainsAny(base, "/{\\") || base == "" || fold && excludes {
-		if excludes {
-			return true // it leaves out more than is known here
+	if excludes {
+		if base := strings.TrimPrefix(text, "**/"); !fold && base != "" && !strings.ContainsAny(base, "/{[\\") {
+			s.globs = append(s.globs, Glob{base, false}) // others leave out more than is known here
 		}
-		base = "*"
+		return true
 	}
-	s.globs = append(s.globs, Glob{base, !excludes})
-	if !excludes {
-		s.onlyFound, s.skipsHidden, s.skipsListed = true, false, false
+	for _, one := range alternatives(text) {
+		base := one[strings.LastIndexByte(one, '/')+1:]     // a folder that it brings in does not bring in what it holds
+		if base == "" || strings.ContainsAny(one, "{[\\") { // [!a] is [^a] elsewhere
+			base = "*"
+		}
+		s.globs = append(s.globs, Glob{base, true})
 	}
+	s.onlyFound, s.skipsHidden, s.skipsListed = true, false, false
 	return true
+}
+
+// alternatives are the globs that one with groups {a,b} stands for; one with groups in groups, or many, is as it was.
+func alternatives(glob string) []string {
+	before, rest, ok := strings.Cut(glob, "{")
+	group, after, closed := strings.Cut(rest, "}")
+	if !ok || !closed || strings.ContainsAny(glob, "\\") || strings.Contains(group, "{") || strings.Count(glob, "{") > 3 {
+		return []string{glob}
+	}
+	var list []string
+	for part := range strings.SplitSeq(group, ",") {
+		list = append(list, alternatives(before+part+after)...)
+	}
+	return list
 }
 
 func readSilverSearcher(s *Search, option, _ string) bool {
@@ -281,7 +303,7 @@ func readSilverSearcher(s *Search, option, _ string) bool {
 func readGrep(s *Search, option, value string) bool {
 	switch option {
 	case "include", "exclude":
-		if strings.Contains(value, "/") {
+		if strings.ContainsAny(value, "/[\\") { // [!a] is [^a] elsewhere
 			return option == "exclude"
 		}
 		if len(s.globs) == 0 {
@@ -289,7 +311,7 @@ func readGrep(s *Search, option, value string) bool {
 		}
 		s.globs = append(s.globs, Glob{value, option == "include"})
 	case "exclude-dir":
-		if value = strings.TrimSuffix(value, "/"); !strings.Contains(value, "/") {
+		if value = strings.TrimSuffix(value, "/"); !strings.ContainsAny(value, "/[\\") {
 			s.folders = append(s.folders, value)
 		}
 	}
