@@ -155,11 +155,23 @@ func (b *shells) discards(c *shellparse.Command) (effects []permissions.Effect) 
 	return effects
 }
 
+// configured reports whether a program, or the subcommand that a command names, runs what the files around it say.
+func configured(c *shellparse.Command) bool {
+	name := []string{commands.Known(c.Argv[0].Value).Name}
+	for _, w := range c.Argv[1:min(3, len(c.Argv))] {
+		if !w.Known || programs.Find(name...).Has(programs.Configured) {
+			break
+		}
+		name = append(name, w.Value)
+	}
+	return programs.Find(name...).Has(programs.Configured)
+}
+
 // strays says that a command which executes what the files around it say runs, by a link or by what depends on the run,
 // outside the workspace.
 func (b *shells) strays(c *shellparse.Command, risk permissions.Risk) (effect string) {
 	if b.record.tool.remote || b.record.place.Dir == "" || c.Remote || len(c.Argv) == 0 ||
-		risk != permissions.BuildTest && !commands.Known(c.Argv[0].Value).Has(programs.Configured) {
+		risk != permissions.BuildTest && !configured(c) {
 		return ""
 	}
 	if c.Anywhere {

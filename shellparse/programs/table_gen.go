@@ -635,7 +635,7 @@ var row94 = Row{Options: &options93, Operands: "", Default: "", Style: 0, Subcom
 
 var options95 = Options{List: []Option{
 	{"--action_env", "--repo_env", 1, 33}, {"--aspects", "--aspects", 1, 120}, {"--bazelrc", "--bazelrc", 1, 120}, {"--bes_backend", "--bes_backend", 1, 33}, {"--build_event_binary_file", "--build_event_binary_file", 1, 119}, {"--build_event_json_file", "--build_event_binary_file", 1, 119}, {"--build_event_text_file", "--build_event_binary_file", 1, 119}, {"--compilation_mode", "--compilation_mode", 1, 0},
-	{"--config", "--config", 1, 33}, {"--credential_helper", "--credential_helper", 1, 120}, {"--crosstool_top", "--crosstool_top", 1, 120}, {"--disk_cache", "--disk_cache", 1, 111}, {"--execution_log_json_file", "--execution_log_json_file", 1, 119}, {"--experimental_remote_downloader", "--experimental_remote_downloader", 1, 33}, {"--explain", "--explain", 1, 119}, {"--extra_toolchains", "--crosstool_top", 1, 120},
+	{"--config", "--config", 1, 0}, {"--credential_helper", "--credential_helper", 1, 120}, {"--crosstool_top", "--crosstool_top", 1, 120}, {"--disk_cache", "--disk_cache", 1, 111}, {"--execution_log_json_file", "--execution_log_json_file", 1, 119}, {"--experimental_remote_downloader", "--experimental_remote_downloader", 1, 33}, {"--explain", "--explain", 1, 119}, {"--extra_toolchains", "--crosstool_top", 1, 120},
 	{"--host_action_env", "--repo_env", 1, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--inject_repository", "--inject_repository", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--module_mirrors", "--module_mirrors", 1, 33}, {"--output_base", "--output_user_root", 1, 116}, {"--output_user_root", "--output_user_root", 1, 116}, {"--override_module", "--inject_repository", 1, 120},
 	{"--override_repository", "--inject_repository", 1, 120}, {"--package_path", "--package_path", 1, 120}, {"--profile", "--explain", 1, 119}, {"--registry", "--registry", 1, 33}, {"--remote_cache", "--experimental_remote_downloader", 1, 33}, {"--remote_downloader", "--experimental_remote_downloader", 1, 33}, {"--remote_executor", "--experimental_remote_downloader", 1, 33}, {"--repo_env", "--repo_env", 1, 33},
 	{"--repository_cache", "--repository_cache", 1, 116}, {"--run_under", "--run_under", 1, 120}, {"--server_javabase", "--host_jvm_args", 1, 120}, {"--shell_executable", "--shell_executable", 1, 120}, {"--spawn_strategy", "--spawn_strategy", 1, 33}, {"--strategy", "--strategy", 1, 33}, {"--symlink_prefix", "--symlink_prefix", 1, 116}, {"--test_env", "--test_env", 1, 118},
@@ -2406,16 +2406,16 @@ var row436 = Row{Options: &options435, Operands: "", Default: "", Style: 0, Subc
 var worse437 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
 var options438 = Options{List: []Option{
-	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
+	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 0}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
-	{"-d", "--delete", 0, 33}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--move", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0}, {"-t", "--track", 2, 0}, {"-u", "--set-upstream-to", 1, 0},
+	{"-d", "--delete", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--move", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0}, {"-t", "--track", 2, 0}, {"-u", "--set-upstream-to", 1, 0},
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse440 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse440 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
 var options441 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
@@ -2431,8 +2431,9 @@ var options443 = Options{List: []Option{
 var row444 = Row{Options: &options443, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options445 = Options{List: []Option{
-	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
+	{"--all", "--all", 0, 0}, {"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--cached", "--cached", 0, 0}, {"--filters", "--filters", 0, 120}, {"--no-index", "--no-index", 0, 0}, {"--non-matching", "--non-matching", 0, 0},
+	{"--path", "--path", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"--verbose", "--verbose", 0, 0}, {"-a", "--all", 0, 0}, {"-n", "--non-matching", 0, 0},
+	{"-q", "--quiet", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "-w", 0, 33}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
@@ -2616,73 +2617,82 @@ var options492 = Options{List: []Option{
 var row493 = Row{Options: &options492, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options494 = Options{List: []Option{
+	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row495 = Row{Options: &options494, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options496 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row495 = Row{Options: &options494, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options496 = Options{List: []Option{
+var options498 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse498 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse500 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options499 = Options{List: []Option{
+var options501 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row500 = Row{Options: &options499, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse501 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse503 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options502 = Options{List: []Option{
+var options504 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row503 = Row{Options: &options502, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options504 = Options{List: []Option{
-	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
-	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row505 = Row{Options: &options504, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options506 = Options{List: []Option{
-	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
+	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
+	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row507 = Row{Options: &options506, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options508 = Options{List: []Option{
+	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options510 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row511 = Row{Options: &options510, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse510 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse512 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options511 = Options{List: []Option{
+var options513 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse513 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse515 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options514 = Options{List: []Option{
+var worse516 = []Worse{{When: []string{"<operand>", "-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: false}}
+
+var options517 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2694,93 +2704,93 @@ var options514 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row515 = Row{Options: &options514, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row518 = Row{Options: &options517, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options516 = Options{List: []Option{
+var options519 = Options{List: []Option{
 	{"--all", "--all", 0, 33}, {"--include-untracked", "--include-untracked", 0, 0}, {"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "--all", 0, 33}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0},
 	{"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-u", "--include-untracked", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row520 = Row{Options: &options519, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options518 = Options{List: []Option{
+var options521 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row519 = Row{Options: &options518, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row522 = Row{Options: &options521, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options520 = Options{List: []Option{
+var options523 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row521 = Row{Options: &options520, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row524 = Row{Options: &options523, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options522 = Options{List: []Option{
+var options525 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row523 = Row{Options: &options522, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse524 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse527 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse525 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse528 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options526 = Options{List: []Option{
+var options529 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row527 = Row{Options: &options526, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse528 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse531 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse529 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse532 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options530 = Options{List: []Option{
+var options533 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row531 = Row{Options: &options530, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row534 = Row{Options: &options533, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options532 = Options{List: []Option{
+var options535 = Options{List: []Option{
 	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row533 = Row{Options: &options532, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options534 = Options{List: []Option{
+var options537 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row535 = Row{Options: &options534, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row538 = Row{Options: &options537, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options536 = Options{List: []Option{
+var options539 = Options{List: []Option{
 	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
 	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row537 = Row{Options: &options536, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options538 = Options{List: []Option{
+var options541 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row539 = Row{Options: &options538, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row542 = Row{Options: &options541, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options540 = Options{List: []Option{
+var options543 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row541 = Row{Options: &options540, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options542 = Options{List: []Option{
+var options545 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2788,34 +2798,34 @@ var options542 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row543 = Row{Options: &options542, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse544 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse547 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options545 = Options{List: []Option{
+var options548 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row549 = Row{Options: &options548, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options547 = Options{List: []Option{
+var options550 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row548 = Row{Options: &options547, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row551 = Row{Options: &options550, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse549 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse552 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options550 = Options{List: []Option{
+var options553 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row551 = Row{Options: &options550, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse552 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse555 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options553 = Options{List: []Option{
+var options556 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2829,17 +2839,17 @@ var options553 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row557 = Row{Options: &options556, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options555 = Options{List: []Option{
+var options558 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row559 = Row{Options: &options558, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row557 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row560 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options558 = Options{List: []Option{
+var options561 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0},
@@ -2848,9 +2858,9 @@ var options558 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row559 = Row{Options: &options558, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row562 = Row{Options: &options561, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options560 = Options{List: []Option{
+var options563 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2858,86 +2868,86 @@ var options560 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row561 = Row{Options: &options560, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row564 = Row{Options: &options563, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse562 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse565 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row563 = Row{Options: &options553, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row566 = Row{Options: &options556, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options564 = Options{List: []Option{
+var options567 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row565 = Row{Options: &options564, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row568 = Row{Options: &options567, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options566 = Options{List: []Option{
+var options569 = Options{List: []Option{
 	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row567 = Row{Options: &options566, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row570 = Row{Options: &options569, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options568 = Options{List: []Option{
+var options571 = Options{List: []Option{
 	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row569 = Row{Options: &options568, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row572 = Row{Options: &options571, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options570 = Options{List: []Option{
+var options573 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row574 = Row{Options: &options573, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options572 = Options{List: []Option{
+var options575 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row573 = Row{Options: &options572, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row576 = Row{Options: &options575, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse574 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse577 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options575 = Options{List: []Option{
+var options578 = Options{List: []Option{
 	{"-cpuprofile", "-trace", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-memprofile", "-trace", 1, 119}, {"-memrate", "-memrate", 1, 0},
 	{"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-trace", "-trace", 1, 119}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row576 = Row{Options: &options575, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row579 = Row{Options: &options578, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options577 = Options{List: []Option{
+var options580 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-merge-base", "--new-from-rev", 1, 0}, {"--new-from-patch", "--new-from-patch", 1, 114}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 87},
 	{"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119}, {"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0},
 	{"--schema", "--schema", 1, 111}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119}, {"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row578 = Row{Options: &options577, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row581 = Row{Options: &options580, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper579 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper582 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options580 = Options{List: []Option{
+var options583 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row581 = Row{Options: &options580, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row584 = Row{Options: &options583, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options582 = Options{List: []Option{
+var options585 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row583 = Row{Options: &options582, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row586 = Row{Options: &options585, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options584 = Options{List: []Option{
+var options587 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row585 = Row{Options: &options584, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row588 = Row{Options: &options587, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options586 = Options{List: []Option{
+var options589 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--project-prop", "--project-prop", 1, 68},
 	{"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--system-prop", "--system-prop", 1, 68}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0},
@@ -2947,9 +2957,9 @@ var options586 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row587 = Row{Options: &options586, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row590 = Row{Options: &options589, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts588 = []Act{
+var acts591 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -2972,25 +2982,25 @@ var acts588 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options589 = Options{List: []Option{
+var options592 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row590 = Row{Options: &options589, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row593 = Row{Options: &options592, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options591 = Options{List: []Option{
+var options594 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row592 = Row{Options: &options591, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row595 = Row{Options: &options594, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts593 = []Act{
+var acts596 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts594 = []Act{
+var acts597 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3000,38 +3010,38 @@ var acts594 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options595 = Options{List: []Option{
+var options598 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--data-dir", "--data-dir", 1, 116}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0},
 	{"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 33},
 	{"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0},
 	{"-p", "--project", 1, 33}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row596 = Row{Options: &options595, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row599 = Row{Options: &options598, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options597 = Options{List: []Option{
+var options600 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row598 = Row{Options: &options597, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row601 = Row{Options: &options600, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options599 = Options{List: []Option{
+var options602 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper600 = Wrapper{Options: &options599, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper603 = Wrapper{Options: &options602, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options601 = Options{List: []Option{
+var options604 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--pass-credentials", "--pass-credentials", 0, 33}, {"--password", "--password", 1, 33}, {"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repo", "--repo", 1, 33}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"--username", "--username", 1, 33},
 	{"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row602 = Row{Options: &options601, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row605 = Row{Options: &options604, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts603 = []Act{
+var acts606 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -3050,16 +3060,16 @@ var acts603 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row604 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row607 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options605 = Options{List: []Option{
+var options608 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row606 = Row{Options: &options605, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row609 = Row{Options: &options608, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts607 = []Act{
+var acts610 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3088,72 +3098,72 @@ var acts607 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options608 = Options{List: []Option{
+var options611 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--dyno-name", "--dyno-name", 1, 0}, {"--json", "--json", 0, 0}, {"--num", "--num", 1, 0}, {"--remote", "--remote", 1, 0}, {"--source", "--source", 1, 0}, {"--tail", "--tail", 0, 0}, {"-a", "--app", 1, 0},
 	{"-d", "--dyno-name", 1, 0}, {"-n", "--num", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--source", 1, 0}, {"-t", "--tail", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row609 = Row{Options: &options608, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row612 = Row{Options: &options611, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options610 = Options{List: []Option{
+var options613 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper611 = Wrapper{Options: &options610, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper614 = Wrapper{Options: &options613, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options612 = Options{List: []Option{
+var options615 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row613 = Row{Options: &options612, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row616 = Row{Options: &options615, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options614 = Options{List: []Option{
+var options617 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row615 = Row{Options: &options614, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row618 = Row{Options: &options617, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options616 = Options{List: []Option{
+var options619 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language617 = Language{Options: &options616, Python: false}
+var language620 = Language{Options: &options619, Python: false}
 
-var worse618 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse621 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts619 = []Act{
+var acts622 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options620 = Options{List: []Option{
+var options623 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row621 = Row{Options: &options620, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row624 = Row{Options: &options623, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse622 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse625 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts623 = []Act{
+var acts626 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options624 = Options{List: []Option{
+var options627 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row625 = Row{Options: &options624, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row628 = Row{Options: &options627, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options626 = Options{List: []Option{
+var options629 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3161,58 +3171,58 @@ var options626 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper627 = Wrapper{Options: &options626, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper630 = Wrapper{Options: &options629, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options628 = Options{List: []Option{
+var options631 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper629 = Wrapper{Options: &options628, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper632 = Wrapper{Options: &options631, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options630 = Options{List: []Option{
+var options633 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row631 = Row{Options: &options630, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row634 = Row{Options: &options633, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options632 = Options{List: []Option{
+var options635 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper633 = Wrapper{Options: &options632, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper636 = Wrapper{Options: &options635, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options634 = Options{List: []Option{
+var options637 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper635 = Wrapper{Options: &options634, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper638 = Wrapper{Options: &options637, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options636 = Options{List: []Option{
+var options639 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row637 = Row{Options: &options636, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row640 = Row{Options: &options639, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options638 = Options{List: []Option{
+var options641 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row639 = Row{Options: &options638, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row642 = Row{Options: &options641, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options640 = Options{List: []Option{
+var options643 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper641 = Wrapper{Options: &options640, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper644 = Wrapper{Options: &options643, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options642 = Options{List: []Option{
+var options645 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3220,68 +3230,68 @@ var options642 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row643 = Row{Options: &options642, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row646 = Row{Options: &options645, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper644 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper647 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options645 = Options{List: []Option{
+var options648 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language646 = Language{Options: &options645, Python: false}
+var language649 = Language{Options: &options648, Python: false}
 
-var options647 = Options{List: []Option{
+var options650 = Options{List: []Option{
 	{"--no-absolute-filenames", "--no-absolute-filenames", 0, 0}, {"--rsh-command", "--rsh-command", 1, 120}, {"--to-stdout", "--to-stdout", 0, 0}, {"-D", "-D", 1, 100}, {"-F", "-F", 1, 119}, {"-I", "-I", 1, 114}, {"-J", "-J", 1, 120}, {"-O", "-O", 1, 119},
 	{"-o", "-o", 1, 119}, {"-s", "-s", 1, 33}, {"-si", "-si", 0, 0}, {"-so", "-so", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row648 = Row{Options: &options647, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row651 = Row{Options: &options650, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive649 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive652 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options650 = Options{List: []Option{
+var options653 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row651 = Row{Options: &options650, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row654 = Row{Options: &options653, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options652 = Options{List: []Option{
+var options655 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row653 = Row{Options: &options652, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row656 = Row{Options: &options655, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options654 = Options{List: []Option{
+var options657 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"--system", "--upgrade-module-path", 1, 120}, {"--upgrade-module-path", "--upgrade-module-path", 1, 120}, {"-Xstdout", "-Xstdout", 1, 119}, {"-agentlib", "-agentlib", 1, 120}, {"-bootclasspath", "--upgrade-module-path", 1, 120},
 	{"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-endorseddirs", "--upgrade-module-path", 1, 120}, {"-extdirs", "--upgrade-module-path", 1, 120}, {"-h", "-h", 1, 116}, {"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0},
 	{"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row655 = Row{Options: &options654, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row658 = Row{Options: &options657, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options656 = Options{List: []Option{
+var options659 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language657 = Language{Options: &options656, Python: false}
+var language660 = Language{Options: &options659, Python: false}
 
-var options658 = Options{List: []Option{
+var options661 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row659 = Row{Options: &options658, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row662 = Row{Options: &options661, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options660 = Options{List: []Option{
+var options663 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3292,21 +3302,21 @@ var options660 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row661 = Row{Options: &options660, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options662 = Options{List: []Option{
+var options665 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row663 = Row{Options: &options662, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row666 = Row{Options: &options665, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options664 = Options{List: []Option{
+var options667 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row665 = Row{Options: &options664, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row668 = Row{Options: &options667, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options666 = Options{List: []Option{
+var options669 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3317,11 +3327,11 @@ var options666 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row667 = Row{Options: &options666, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row670 = Row{Options: &options669, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse668 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse671 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts669 = []Act{
+var acts672 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3329,22 +3339,22 @@ var acts669 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options670 = Options{List: []Option{
+var options673 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row671 = Row{Options: &options670, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row674 = Row{Options: &options673, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options672 = Options{List: []Option{
+var options675 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row673 = Row{Options: &options672, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts674 = []Act{
+var acts677 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3362,7 +3372,7 @@ var acts674 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts675 = []Act{
+var acts678 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3383,7 +3393,7 @@ var acts675 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts676 = []Act{
+var acts679 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3391,87 +3401,87 @@ var acts676 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options677 = Options{List: []Option{
+var options680 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Werror", "-Werror", 0, 0}, {"-Xfriend-paths", "-Xfriend-paths", 1, 0}, {"-Xplugin", "-jdk-home", 1, 120}, {"-api-version", "-api-version", 1, 0}, {"-classpath", "-classpath", 1, 0}, {"-cp", "-classpath", 1, 0}, {"-d", "-d", 1, 119},
 	{"-include-runtime", "-include-runtime", 0, 0}, {"-jdk-home", "-jdk-home", 1, 120}, {"-jvm-target", "-jvm-target", 1, 0}, {"-kotlin-home", "-jdk-home", 1, 120}, {"-language-version", "-language-version", 1, 0}, {"-module-name", "-module-name", 1, 0}, {"-no-reflect", "-no-reflect", 0, 0}, {"-no-stdlib", "-no-stdlib", 0, 0},
 	{"-nowarn", "-nowarn", 0, 0}, {"-opt-in", "-opt-in", 1, 0}, {"-progressive", "-progressive", 0, 0}, {"-script", "-script", 0, 120}, {"-verbose", "-verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row678 = Row{Options: &options677, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row681 = Row{Options: &options680, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options679 = Options{List: []Option{
+var options682 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
 	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-help", "-help", 0, 0}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120},
 	{"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-version", "-version", 0, 0}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language680 = Language{Options: &options679, Python: false}
+var language683 = Language{Options: &options682, Python: false}
 
-var options681 = Options{List: []Option{
+var options684 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row682 = Row{Options: &options681, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row685 = Row{Options: &options684, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options683 = Options{List: []Option{
+var options686 = Options{List: []Option{
 	{"--dry-run", "--dry-run", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--output", "--output", 1, 0}, {"-f", "--filename", 1, 114}, {"-k", "--kustomize", 1, 120}, {"-n", "--namespace", 1, 0},
 	{"-o", "--output", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row684 = Row{Options: &options683, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row687 = Row{Options: &options686, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options685 = Options{List: []Option{
+var options688 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row686 = Row{Options: &options685, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row689 = Row{Options: &options688, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse687 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse690 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse688 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse691 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options689 = Options{List: []Option{
+var options692 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper690 = Wrapper{Options: &options689, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper693 = Wrapper{Options: &options692, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options691 = Options{List: []Option{
+var options694 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row692 = Row{Options: &options691, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row695 = Row{Options: &options694, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options693 = Options{List: []Option{
+var options696 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper694 = Wrapper{Options: &options693, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper697 = Wrapper{Options: &options696, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options695 = Options{List: []Option{
+var options698 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row696 = Row{Options: &options695, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row699 = Row{Options: &options698, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options697 = Options{List: []Option{
+var options700 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag", "--tag", 1, 33}, {"--tag-file", "--tag-file", 1, 108},
 	{"-D", "-D", 1, 0}, {"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 108}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120},
 	{"-o", "--log-file", 1, 119}, {"-p", "--pattern", 1, 0}, {"-t", "--tag", 1, 33}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row698 = Row{Options: &options697, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row701 = Row{Options: &options700, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts699 = []Act{
+var acts702 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3479,7 +3489,7 @@ var acts699 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options700 = Options{List: []Option{
+var options703 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3490,53 +3500,53 @@ var options700 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row701 = Row{Options: &options700, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row704 = Row{Options: &options703, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options702 = Options{List: []Option{
+var options705 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row703 = Row{Options: &options702, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row706 = Row{Options: &options705, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options704 = Options{List: []Option{
+var options707 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row705 = Row{Options: &options704, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row708 = Row{Options: &options707, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts706 = []Act{
+var acts709 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options707 = Options{List: []Option{
+var options710 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row708 = Row{Options: &options707, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row711 = Row{Options: &options710, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options709 = Options{List: []Option{
+var options712 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row710 = Row{Options: &options709, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row713 = Row{Options: &options712, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options711 = Options{List: []Option{
+var options714 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row712 = Row{Options: &options711, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row715 = Row{Options: &options714, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options713 = Options{List: []Option{
+var options716 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row717 = Row{Options: &options716, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options715 = Options{List: []Option{
+var options718 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3546,32 +3556,32 @@ var options715 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper716 = Wrapper{Options: &options715, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper719 = Wrapper{Options: &options718, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options717 = Options{List: []Option{
+var options720 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row718 = Row{Options: &options717, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row721 = Row{Options: &options720, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options719 = Options{List: []Option{
+var options722 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row720 = Row{Options: &options719, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row723 = Row{Options: &options722, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options721 = Options{List: []Option{
+var options724 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row722 = Row{Options: &options721, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row725 = Row{Options: &options724, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options723 = Options{List: []Option{
+var options726 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3581,36 +3591,36 @@ var options723 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row724 = Row{Options: &options723, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row727 = Row{Options: &options726, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options725 = Options{List: []Option{
+var options728 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 120}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 120}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row726 = Row{Options: &options725, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row729 = Row{Options: &options728, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts727 = []Act{
+var acts730 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options728 = Options{List: []Option{
+var options731 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row729 = Row{Options: &options728, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row732 = Row{Options: &options731, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse730 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse733 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts731 = []Act{
+var acts734 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3625,36 +3635,36 @@ var acts731 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options732 = Options{List: []Option{
+var options735 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row733 = Row{Options: &options732, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row736 = Row{Options: &options735, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options734 = Options{List: []Option{
+var options737 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row735 = Row{Options: &options734, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row738 = Row{Options: &options737, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options736 = Options{List: []Option{
+var options739 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row737 = Row{Options: &options736, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row740 = Row{Options: &options739, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options738 = Options{List: []Option{
+var options741 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row739 = Row{Options: &options738, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse740 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse743 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts741 = []Act{
+var acts744 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3663,29 +3673,29 @@ var acts741 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options742 = Options{List: []Option{
+var options745 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper743 = Wrapper{Options: &options742, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper746 = Wrapper{Options: &options745, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options744 = Options{List: []Option{
+var options747 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper745 = Wrapper{Options: &options744, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper748 = Wrapper{Options: &options747, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options746 = Options{List: []Option{
+var options749 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row747 = Row{Options: &options746, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row750 = Row{Options: &options749, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts748 = []Act{
+var acts751 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3696,25 +3706,25 @@ var acts748 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options749 = Options{List: []Option{
+var options752 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row750 = Row{Options: &options749, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row753 = Row{Options: &options752, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options751 = Options{List: []Option{
+var options754 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 101}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 101}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row752 = Row{Options: &options751, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row755 = Row{Options: &options754, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options753 = Options{List: []Option{
+var options756 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row754 = Row{Options: &options753, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row757 = Row{Options: &options756, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts755 = []Act{
+var acts758 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3725,31 +3735,31 @@ var acts755 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options756 = Options{List: []Option{
+var options759 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row757 = Row{Options: &options756, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row760 = Row{Options: &options759, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts758 = []Act{
+var acts761 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options759 = Options{List: []Option{
+var options762 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper760 = Wrapper{Options: &options759, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper763 = Wrapper{Options: &options762, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row761 = Row{Options: &options702, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row764 = Row{Options: &options705, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts762 = []Act{
+var acts765 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var options763 = Options{List: []Option{
+var options766 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--define", "--define", 1, 68}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0},
 	{"--fail-never", "--fail-never", 0, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120},
@@ -3760,11 +3770,11 @@ var options763 = Options{List: []Option{
 	{"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row764 = Row{Options: &options763, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row767 = Row{Options: &options766, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row765 = Row{Options: &options304, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row768 = Row{Options: &options304, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options766 = Options{List: []Option{
+var options769 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3776,24 +3786,24 @@ var options766 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row767 = Row{Options: &options766, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row770 = Row{Options: &options769, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options768 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row769 = Row{Options: &options768, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options770 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row771 = Row{Options: &options770, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row774 = Row{Options: &options773, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts772 = []Act{
+var acts775 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3807,7 +3817,7 @@ var acts772 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts773 = []Act{
+var acts776 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3819,29 +3829,29 @@ var acts773 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options774 = Options{List: []Option{
+var options777 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper775 = Wrapper{Options: &options774, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper778 = Wrapper{Options: &options777, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options776 = Options{List: []Option{
+var options779 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
 	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row777 = Row{Options: &options776, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row780 = Row{Options: &options779, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options778 = Options{List: []Option{
+var options781 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper779 = Wrapper{Options: &options778, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper782 = Wrapper{Options: &options781, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts780 = []Act{
+var acts783 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3852,20 +3862,20 @@ var acts780 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options781 = Options{List: []Option{
+var options784 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row782 = Row{Options: &options781, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row785 = Row{Options: &options784, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options783 = Options{List: []Option{
+var options786 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row784 = Row{Options: &options783, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row787 = Row{Options: &options786, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options785 = Options{List: []Option{
+var options788 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -3875,24 +3885,24 @@ var options785 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language786 = Language{Options: &options785, Python: false}
+var language789 = Language{Options: &options788, Python: false}
 
-var options787 = Options{List: []Option{
+var options790 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper788 = Wrapper{Options: &options787, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper791 = Wrapper{Options: &options790, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options789 = Options{List: []Option{
+var options792 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper790 = Wrapper{Options: &options789, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper793 = Wrapper{Options: &options792, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts791 = []Act{
+var acts794 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3910,7 +3920,7 @@ var acts791 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options792 = Options{List: []Option{
+var options795 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envdir", "--envdir", 1, 116}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33},
 	{"--force-python", "--force-python", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--keywords", "--keywords", 1, 0}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0},
 	{"--pre", "--pre", 0, 0}, {"--python", "-P", 1, 120}, {"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--report", "--report", 1, 119}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0},
@@ -3918,15 +3928,15 @@ var options792 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-k", "--keywords", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row793 = Row{Options: &options792, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row796 = Row{Options: &options795, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse794 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse797 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts795 = []Act{
+var acts798 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options796 = Options{List: []Option{
+var options799 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3938,9 +3948,9 @@ var options796 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row797 = Row{Options: &options796, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row800 = Row{Options: &options799, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options798 = Options{List: []Option{
+var options801 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3953,11 +3963,11 @@ var options798 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row799 = Row{Options: &options798, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row802 = Row{Options: &options801, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse800 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse803 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options801 = Options{List: []Option{
+var options804 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3969,9 +3979,9 @@ var options801 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row802 = Row{Options: &options801, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row805 = Row{Options: &options804, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options803 = Options{List: []Option{
+var options806 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3982,15 +3992,15 @@ var options803 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row804 = Row{Options: &options803, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row805 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row808 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse806 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse809 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row807 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row810 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options808 = Options{List: []Option{
+var options811 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -3998,52 +4008,52 @@ var options808 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper809 = Wrapper{Options: &options808, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper812 = Wrapper{Options: &options811, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options810 = Options{List: []Option{
+var options813 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper811 = Wrapper{Options: &options810, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper814 = Wrapper{Options: &options813, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options812 = Options{List: []Option{
+var options815 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row813 = Row{Options: &options812, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row816 = Row{Options: &options815, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options814 = Options{List: []Option{
+var options817 = Options{List: []Option{
 	{"--base", "--head", 1, 82}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0},
 	{"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116},
 	{"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119}, {"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0},
 	{"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row815 = Row{Options: &options814, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row818 = Row{Options: &options817, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse816 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse819 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse817 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse820 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options818 = Options{List: []Option{
+var options821 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row819 = Row{Options: &options818, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row822 = Row{Options: &options821, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options820 = Options{List: []Option{
+var options823 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row821 = Row{Options: &options820, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row824 = Row{Options: &options823, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options822 = Options{List: []Option{
+var options825 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -4052,17 +4062,17 @@ var options822 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row823 = Row{Options: &options822, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row826 = Row{Options: &options825, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse824 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse827 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts825 = []Act{
+var acts828 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options826 = Options{List: []Option{
+var options829 = Options{List: []Option{
 	{"--alter", "--alter", 0, 109}, {"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache", "--cache", 2, 119}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119},
 	{"--coverage-html", "--coverage-html", 1, 116}, {"--dump-taint-graph", "--dump-taint-graph", 1, 119}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--file-list", "--file-list", 1, 108}, {"--filter", "--filter", 1, 102}, {"--generate-baseline", "--use-baseline", 1, 119}, {"--generate-stubs", "--dump-taint-graph", 1, 119},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--pro", "--pro", 0, 33},
@@ -4071,15 +4081,15 @@ var options826 = Options{List: []Option{
 	{"--use-baseline", "--use-baseline", 1, 119}, {"-a", "-a", 1, 120}, {"-b", "--use-baseline", 1, 119}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row827 = Row{Options: &options826, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row830 = Row{Options: &options829, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options828 = Options{List: []Option{
+var options831 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row829 = Row{Options: &options828, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row832 = Row{Options: &options831, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options830 = Options{List: []Option{
+var options833 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -4087,83 +4097,83 @@ var options830 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row831 = Row{Options: &options830, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row834 = Row{Options: &options833, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive832 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive835 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options833 = Options{List: []Option{
+var options836 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper834 = Wrapper{Options: &options833, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper837 = Wrapper{Options: &options836, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options835 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language836 = Language{Options: &options835, Python: false}
+var language839 = Language{Options: &options838, Python: false}
 
-var options837 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language838 = Language{Options: &options837, Python: false}
+var language841 = Language{Options: &options840, Python: false}
 
-var options839 = Options{List: []Option{
+var options842 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row840 = Row{Options: &options839, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row843 = Row{Options: &options842, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse841 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse844 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options842 = Options{List: []Option{
+var options845 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row843 = Row{Options: &options842, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row846 = Row{Options: &options845, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options844 = Options{List: []Option{
+var options847 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--generate-baseline", "--generate-baseline", 1, 119}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0},
 	{"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row845 = Row{Options: &options844, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options846 = Options{List: []Option{
+var options849 = Options{List: []Option{
 	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row850 = Row{Options: &options849, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options848 = Options{List: []Option{
+var options851 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row849 = Row{Options: &options848, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row852 = Row{Options: &options851, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options850 = Options{List: []Option{
+var options853 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row851 = Row{Options: &options850, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row854 = Row{Options: &options853, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options852 = Options{List: []Option{
+var options855 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -4171,64 +4181,64 @@ var options852 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row853 = Row{Options: &options852, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row856 = Row{Options: &options855, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse854 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse857 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options855 = Options{List: []Option{
+var options858 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row856 = Row{Options: &options855, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row859 = Row{Options: &options858, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options857 = Options{List: []Option{
+var options860 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper858 = Wrapper{Options: &options857, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper861 = Wrapper{Options: &options860, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options859 = Options{List: []Option{
+var options862 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper860 = Wrapper{Options: &options859, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper863 = Wrapper{Options: &options862, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options861 = Options{List: []Option{
+var options864 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--only-changed", "--only-changed", 2, 82}, {"--output", "--output", 1, 101},
 	{"--project", "--project", 1, 0}, {"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row862 = Row{Options: &options861, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row865 = Row{Options: &options864, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options863 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row864 = Row{Options: &options863, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row867 = Row{Options: &options866, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options865 = Options{List: []Option{
+var options868 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row866 = Row{Options: &options865, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row869 = Row{Options: &options868, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options867 = Options{List: []Option{
+var options870 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper868 = Wrapper{Options: &options867, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper871 = Wrapper{Options: &options870, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options869 = Options{List: []Option{
+var options872 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4236,56 +4246,56 @@ var options869 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row870 = Row{Options: &options869, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options871 = Options{List: []Option{
+var options874 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row872 = Row{Options: &options871, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row875 = Row{Options: &options874, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse873 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse876 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options874 = Options{List: []Option{
+var options877 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
 	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row875 = Row{Options: &options874, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row878 = Row{Options: &options877, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options876 = Options{List: []Option{
+var options879 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row877 = Row{Options: &options876, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row880 = Row{Options: &options879, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options878 = Options{List: []Option{
+var options881 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row879 = Row{Options: &options878, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row882 = Row{Options: &options881, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options880 = Options{List: []Option{
+var options883 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 102},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row881 = Row{Options: &options880, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row884 = Row{Options: &options883, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse882 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse885 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options883 = Options{List: []Option{
+var options886 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--datasource-url", "--datasource-url", 1, 33}, {"--schema", "--schema", 1, 114}, {"--url", "--datasource-url", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row884 = Row{Options: &options883, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row887 = Row{Options: &options886, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts885 = []Act{
+var acts888 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4294,7 +4304,7 @@ var acts885 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options886 = Options{List: []Option{
+var options889 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4303,23 +4313,23 @@ var options886 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper887 = Wrapper{Options: &options886, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper890 = Wrapper{Options: &options889, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options888 = Options{List: []Option{
+var options891 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row892 = Row{Options: &options891, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options890 = Options{List: []Option{
+var options893 = Options{List: []Option{
 	{"--archive", "--archive", 1, 119}, {"--exec", "--exec", 1, 120}, {"--formatter", "--source", 1, 120}, {"--harness", "--source", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--rc", "--rc", 1, 120}, {"--source", "--source", 1, 120}, {"--state", "--state", 1, 0},
 	{"-I", "-I", 1, 120}, {"-M", "-M", 1, 120}, {"-P", "-P", 1, 120}, {"-a", "--archive", 1, 119}, {"-b", "-b", 0, 0}, {"-e", "--exec", 1, 120}, {"-j", "--jobs", 1, 0}, {"-l", "-l", 0, 0},
 	{"-r", "-r", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row891 = Row{Options: &options890, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row894 = Row{Options: &options893, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options892 = Options{List: []Option{
+var options895 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4331,23 +4341,23 @@ var options892 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row893 = Row{Options: &options892, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row896 = Row{Options: &options895, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options894 = Options{List: []Option{
+var options897 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row895 = Row{Options: &options894, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row898 = Row{Options: &options897, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options896 = Options{List: []Option{
+var options899 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row897 = Row{Options: &options896, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row900 = Row{Options: &options899, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts898 = []Act{
+var acts901 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4364,24 +4374,24 @@ var acts898 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options899 = Options{List: []Option{
+var options902 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row900 = Row{Options: &options899, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row903 = Row{Options: &options902, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options901 = Options{List: []Option{
+var options904 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 120},
 	{"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"--spelling-private-dict-file", "--spelling-private-dict-file", 1, 119}, {"-c", "-c", 1, 33}, {"-f", "--output-format", 1, 87}, {"-i", "-i", 1, 109}, {"-l", "--line-length", 1, 0},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row902 = Row{Options: &options901, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options903 = Options{List: []Option{
+var options906 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
 	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
 	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 1, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
@@ -4395,13 +4405,13 @@ var options903 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row904 = Row{Options: &options903, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row907 = Row{Options: &options906, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse905 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse908 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse906 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse909 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts907 = []Act{
+var acts910 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4428,7 +4438,7 @@ var acts907 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts908 = []Act{
+var acts911 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4445,13 +4455,13 @@ var acts908 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options909 = Options{List: []Option{
+var options912 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper910 = Wrapper{Options: &options909, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper913 = Wrapper{Options: &options912, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts911 = []Act{
+var acts914 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4466,18 +4476,18 @@ var acts911 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options912 = Options{List: []Option{
+var options915 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options913 = Options{List: []Option{
+var options916 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row914 = Row{Options: &options913, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row917 = Row{Options: &options916, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts915 = []Act{
+var acts918 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4507,15 +4517,15 @@ var acts915 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options916 = Options{List: []Option{
+var options919 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper917 = Wrapper{Options: &options916, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper920 = Wrapper{Options: &options919, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts918 = []Act{
+var acts921 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4533,7 +4543,7 @@ var acts918 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts919 = []Act{
+var acts922 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4544,7 +4554,7 @@ var acts919 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options920 = Options{List: []Option{
+var options923 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4552,37 +4562,37 @@ var options920 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row921 = Row{Options: &options920, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row924 = Row{Options: &options923, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options922 = Options{List: []Option{
+var options925 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row923 = Row{Options: &options922, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row926 = Row{Options: &options925, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options924 = Options{List: []Option{
+var options927 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row925 = Row{Options: &options924, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row928 = Row{Options: &options927, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse926 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse929 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options927 = Options{List: []Option{
+var options930 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row928 = Row{Options: &options927, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row931 = Row{Options: &options930, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options929 = Options{List: []Option{
+var options932 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4591,11 +4601,11 @@ var options929 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row930 = Row{Options: &options929, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row933 = Row{Options: &options932, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse931 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse934 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts932 = []Act{
+var acts935 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4607,39 +4617,39 @@ var acts932 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var options933 = Options{List: []Option{
+var options936 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--cache-root", "--cache-root", 1, 116}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120},
 	{"--out", "--out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109},
 	{"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row934 = Row{Options: &options933, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row937 = Row{Options: &options936, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options935 = Options{List: []Option{
+var options938 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language936 = Language{Options: &options935, Python: false}
+var language939 = Language{Options: &options938, Python: false}
 
-var options937 = Options{List: []Option{
+var options940 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row938 = Row{Options: &options937, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row941 = Row{Options: &options940, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse939 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse942 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options940 = Options{List: []Option{
+var options943 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row941 = Row{Options: &options940, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row944 = Row{Options: &options943, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options942 = Options{List: []Option{
+var options945 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4648,37 +4658,37 @@ var options942 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row943 = Row{Options: &options942, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row946 = Row{Options: &options945, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options944 = Options{List: []Option{
+var options947 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper945 = Wrapper{Options: &options944, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper948 = Wrapper{Options: &options947, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options946 = Options{List: []Option{
+var options949 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row947 = Row{Options: &options946, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row950 = Row{Options: &options949, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options948 = Options{List: []Option{
+var options951 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row949 = Row{Options: &options948, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row952 = Row{Options: &options951, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options950 = Options{List: []Option{
+var options953 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row951 = Row{Options: &options950, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row954 = Row{Options: &options953, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options952 = Options{List: []Option{
+var options955 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4690,187 +4700,187 @@ var options952 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row953 = Row{Options: &options952, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row956 = Row{Options: &options955, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options954 = Options{List: []Option{
+var options957 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row955 = Row{Options: &options954, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row958 = Row{Options: &options957, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options956 = Options{List: []Option{
+var options959 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row957 = Row{Options: &options956, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row960 = Row{Options: &options959, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options958 = Options{List: []Option{
+var options961 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row959 = Row{Options: &options958, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options960 = Options{List: []Option{
+var options963 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row961 = Row{Options: &options960, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row964 = Row{Options: &options963, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse962 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse965 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options963 = Options{List: []Option{
+var options966 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row964 = Row{Options: &options963, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row967 = Row{Options: &options966, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts965 = []Act{
+var acts968 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options966 = Options{List: []Option{
+var options969 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper967 = Wrapper{Options: &options966, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper970 = Wrapper{Options: &options969, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options968 = Options{List: []Option{
+var options971 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row969 = Row{Options: &options968, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row972 = Row{Options: &options971, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options970 = Options{List: []Option{
+var options973 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row971 = Row{Options: &options970, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row974 = Row{Options: &options973, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options972 = Options{List: []Option{
+var options975 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper973 = Wrapper{Options: &options972, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper976 = Wrapper{Options: &options975, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options974 = Options{List: []Option{
+var options977 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper975 = Wrapper{Options: &options974, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper978 = Wrapper{Options: &options977, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options976 = Options{List: []Option{
+var options979 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row977 = Row{Options: &options976, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row980 = Row{Options: &options979, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options978 = Options{List: []Option{
+var options981 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row979 = Row{Options: &options978, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row982 = Row{Options: &options981, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options980 = Options{List: []Option{
+var options983 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row981 = Row{Options: &options980, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row984 = Row{Options: &options983, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options982 = Options{List: []Option{
+var options985 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
 	{"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row983 = Row{Options: &options982, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row986 = Row{Options: &options985, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options984 = Options{List: []Option{
+var options987 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper985 = Wrapper{Options: &options984, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper988 = Wrapper{Options: &options987, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options986 = Options{List: []Option{
+var options989 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper987 = Wrapper{Options: &options986, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper990 = Wrapper{Options: &options989, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options988 = Options{List: []Option{
+var options991 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row989 = Row{Options: &options988, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row992 = Row{Options: &options991, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options990 = Options{List: []Option{
+var options993 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row991 = Row{Options: &options990, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row994 = Row{Options: &options993, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options992 = Options{List: []Option{
+var options995 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row993 = Row{Options: &options992, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row996 = Row{Options: &options995, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options994 = Options{List: []Option{
+var options997 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row995 = Row{Options: &options994, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row998 = Row{Options: &options997, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options996 = Options{List: []Option{
+var options999 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row997 = Row{Options: &options996, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1000 = Row{Options: &options999, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options998 = Options{List: []Option{
+var options1001 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row999 = Row{Options: &options998, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row1002 = Row{Options: &options1001, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options1000 = Options{List: []Option{
+var options1003 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1001 = Wrapper{Options: &options1000, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1004 = Wrapper{Options: &options1003, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1002 = Options{List: []Option{
+var options1005 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1003 = Row{Options: &options1002, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1006 = Row{Options: &options1005, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1004 = Options{List: []Option{
+var options1007 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4880,28 +4890,28 @@ var options1004 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1005 = Row{Options: &options1004, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1008 = Row{Options: &options1007, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1006 = Options{List: []Option{
+var options1009 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1007 = Row{Options: &options1006, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1010 = Row{Options: &options1009, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1008 = Options{List: []Option{
+var options1011 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1009 = Wrapper{Options: &options1008, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1012 = Wrapper{Options: &options1011, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1010 = Options{List: []Option{
+var options1013 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1011 = Row{Options: &options1010, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1014 = Row{Options: &options1013, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1012 = Options{List: []Option{
+var options1015 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4911,9 +4921,9 @@ var options1012 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1013 = Wrapper{Options: &options1012, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1016 = Wrapper{Options: &options1015, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts1014 = []Act{
+var acts1017 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4933,16 +4943,16 @@ var acts1014 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options1015 = Options{List: []Option{
+var options1018 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1016 = Row{Options: &options1015, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1019 = Row{Options: &options1018, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1017 = Options{List: []Option{
+var options1020 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -4950,17 +4960,17 @@ var options1017 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1018 = Row{Options: &options1017, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1021 = Row{Options: &options1020, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1019 = Options{List: []Option{
+var options1022 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1020 = Row{Options: &options1019, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1023 = Row{Options: &options1022, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1021 = []Act{
+var acts1024 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4969,17 +4979,17 @@ var acts1021 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1022 = Options{List: []Option{
+var options1025 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1023 = Row{Options: &options1022, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1026 = Row{Options: &options1025, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1024 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1027 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1025 = Options{List: []Option{
+var options1028 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4988,21 +4998,21 @@ var options1025 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1026 = Wrapper{Options: &options1025, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper1029 = Wrapper{Options: &options1028, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options1027 = Options{List: []Option{
+var options1030 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1028 = Row{Options: &options1027, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1031 = Row{Options: &options1030, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1029 = Options{List: []Option{
+var options1032 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1030 = Row{Options: &options1029, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1033 = Row{Options: &options1032, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1031 = Options{List: []Option{
+var options1034 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -5011,17 +5021,17 @@ var options1031 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1032 = Row{Options: &options1031, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1035 = Row{Options: &options1034, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1033 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1036 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1034 = []Act{
+var acts1037 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1035 = Options{List: []Option{
+var options1038 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -5032,16 +5042,16 @@ var options1035 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1036 = Row{Options: &options1035, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1037 = Options{List: []Option{
+var options1040 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1038 = Wrapper{Options: &options1037, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1041 = Wrapper{Options: &options1040, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1039 = Options{List: []Option{
+var options1042 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -5050,21 +5060,21 @@ var options1039 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1040 = Row{Options: &options1039, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1043 = Row{Options: &options1042, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1041 = Options{List: []Option{
+var options1044 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1042 = Row{Options: &options1041, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1045 = Row{Options: &options1044, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1043 = Options{List: []Option{
+var options1046 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1044 = Row{Options: &options1043, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1047 = Row{Options: &options1046, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1045 = []Act{
+var acts1048 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -5078,102 +5088,102 @@ var acts1045 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1046 = Options{List: []Option{
+var options1049 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1047 = Row{Options: &options1046, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1050 = Row{Options: &options1049, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1048 = Options{List: []Option{
+var options1051 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1049 = Row{Options: &options1048, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1052 = Row{Options: &options1051, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1050 = Options{List: []Option{
+var options1053 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1051 = Row{Options: &options1050, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1054 = Row{Options: &options1053, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1052 = Options{List: []Option{
+var options1055 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1053 = Wrapper{Options: &options1052, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1056 = Wrapper{Options: &options1055, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1054 = Options{List: []Option{
+var options1057 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1055 = Wrapper{Options: &options1054, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1058 = Wrapper{Options: &options1057, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1056 = Options{List: []Option{
+var options1059 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1057 = Row{Options: &options1056, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1060 = Row{Options: &options1059, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1058 = Options{List: []Option{
+var options1061 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1059 = Row{Options: &options1058, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1062 = Row{Options: &options1061, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1060 = Options{List: []Option{
+var options1063 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1061 = Wrapper{Options: &options1060, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1064 = Wrapper{Options: &options1063, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1062 = Options{List: []Option{
+var options1065 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1063 = Row{Options: &options1062, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1066 = Row{Options: &options1065, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1064 = Options{List: []Option{
+var options1067 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1065 = Row{Options: &options1064, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1068 = Row{Options: &options1067, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1066 = Options{List: []Option{
+var options1069 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1067 = Row{Options: &options1066, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1070 = Row{Options: &options1069, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1068 = Options{List: []Option{
+var options1071 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1069 = Wrapper{Options: &options1068, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1072 = Wrapper{Options: &options1071, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1070 = Options{List: []Option{
+var options1073 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1071 = Row{Options: &options1070, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1074 = Row{Options: &options1073, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1072 = Options{List: []Option{
+var options1075 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5181,43 +5191,43 @@ var options1072 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1073 = Row{Options: &options1072, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1076 = Row{Options: &options1075, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1074 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1077 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1075 = Options{List: []Option{
+var options1078 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1076 = Row{Options: &options1075, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1079 = Row{Options: &options1078, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1077 = []Act{
+var acts1080 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1078 = Options{List: []Option{
+var options1081 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1079 = Wrapper{Options: &options1078, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1082 = Wrapper{Options: &options1081, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1080 = Options{List: []Option{
+var options1083 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1081 = Row{Options: &options1080, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1084 = Row{Options: &options1083, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1082 = Options{List: []Option{
+var options1085 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1083 = Row{Options: &options1082, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1086 = Row{Options: &options1085, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1084 = Options{List: []Option{
+var options1087 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5225,25 +5235,25 @@ var options1084 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1085 = Wrapper{Options: &options1084, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1088 = Wrapper{Options: &options1087, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1086 = Options{List: []Option{
+var options1089 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1087 = Row{Options: &options1086, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1090 = Row{Options: &options1089, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1088 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1091 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1089 = Options{List: []Option{
+var options1092 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1090 = Row{Options: &options1089, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1093 = Row{Options: &options1092, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1091 = []Act{
+var acts1094 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5265,33 +5275,33 @@ var acts1091 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1092 = Options{List: []Option{
+var options1095 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1093 = Row{Options: &options1092, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1096 = Row{Options: &options1095, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1094 = Options{List: []Option{
+var options1097 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1095 = Row{Options: &options1094, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1098 = Row{Options: &options1097, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1096 = Options{List: []Option{
+var options1099 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1097 = Row{Options: &options1096, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1100 = Row{Options: &options1099, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1098 = Options{List: []Option{
+var options1101 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5301,26 +5311,26 @@ var options1098 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1099 = Wrapper{Options: &options1098, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1102 = Wrapper{Options: &options1101, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1100 = Options{List: []Option{
+var options1103 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1101 = Wrapper{Options: &options1100, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1104 = Wrapper{Options: &options1103, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1102 = Options{List: []Option{
+var options1105 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1103 = Row{Options: &options1102, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1106 = Row{Options: &options1105, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1104 = Row{Options: &options1102, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1107 = Row{Options: &options1105, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1105 = Options{List: []Option{
+var options1108 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5331,9 +5341,9 @@ var options1105 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1106 = Row{Options: &options1105, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1109 = Row{Options: &options1108, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1107 = Options{List: []Option{
+var options1110 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5341,9 +5351,9 @@ var options1107 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1108 = Wrapper{Options: &options1107, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1111 = Wrapper{Options: &options1110, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1109 = Options{List: []Option{
+var options1112 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5353,15 +5363,15 @@ var options1109 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1110 = Wrapper{Options: &options1109, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1113 = Wrapper{Options: &options1112, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1111 = Options{List: []Option{
+var options1114 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1112 = Row{Options: &options1111, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1115 = Row{Options: &options1114, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1113 = Options{List: []Option{
+var options1116 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5373,26 +5383,26 @@ var options1113 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1114 = Row{Options: &options1113, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1117 = Row{Options: &options1116, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1115 = []Act{
+var acts1118 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1116 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1119 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1117 = Options{List: []Option{
+var options1120 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1118 = Row{Options: &options1117, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1121 = Row{Options: &options1120, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1119 = []Act{
+var acts1122 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5416,57 +5426,57 @@ var acts1119 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1120 = Options{List: []Option{
+var options1123 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1121 = Wrapper{Options: &options1120, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1124 = Wrapper{Options: &options1123, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1122 = Options{List: []Option{
+var options1125 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1123 = Row{Options: &options1122, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1126 = Row{Options: &options1125, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1124 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1127 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1125 = Options{List: []Option{
+var options1128 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1126 = Row{Options: &options1125, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1129 = Row{Options: &options1128, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1127 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1130 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1128 = Options{List: []Option{
+var options1131 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1129 = Row{Options: &options1128, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1132 = Row{Options: &options1131, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1130 = Options{List: []Option{
+var options1133 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1131 = Row{Options: &options1130, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1134 = Row{Options: &options1133, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1132 = Options{List: []Option{
+var options1135 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1133 = Row{Options: &options1132, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1136 = Row{Options: &options1135, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1134 = Options{List: []Option{
+var options1137 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5475,11 +5485,11 @@ var options1134 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1135 = Row{Options: &options1134, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1138 = Row{Options: &options1137, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1136 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1139 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1137 = Options{List: []Option{
+var options1140 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5487,15 +5497,15 @@ var options1137 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1138 = Row{Options: &options1137, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1141 = Row{Options: &options1140, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1139 = Options{List: []Option{
+var options1142 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1140 = Row{Options: &options1139, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1143 = Row{Options: &options1142, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -6286,13 +6296,13 @@ var commands = [...]Command{
 	{Name: "docker", Row: &row309, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts120},
 	{Name: "docker attach", Row: &row311},
 	{Name: "docker bake", Is: 0x2000000000},
-	{Name: "docker build", Row: &row313, Is: 0x2000100000, Risk: 4},
+	{Name: "docker build", Row: &row313, Is: 0x2000100010, Risk: 4},
 	{Name: "docker builder", Row: &row315, Arity: 3, Is: 0x2000000000, Risk: 5},
 	{Name: "docker buildx", Row: &row313, Arity: 3, Is: 0x2000000000, Risk: 5},
 	{Name: "docker checkpoint", Row: &row315},
 	{Name: "docker commit", Row: &row311, Is: 0x100000, Risk: 3},
 	{Name: "docker compose", Row: &row317, Arity: 3, Is: 0x2000000000, Parent: true},
-	{Name: "docker compose build", Risk: 4},
+	{Name: "docker compose build", Is: 0x10, Risk: 4},
 	{Name: "docker compose config", Row: &row319, Risk: 1},
 	{Name: "docker compose cp", Row: &row321, Is: 0x100000},
 	{Name: "docker compose create", Row: &row321, Risk: 5},
@@ -6884,21 +6894,21 @@ var commands = [...]Command{
 	{Name: "git merge-index", Row: &row54},
 	{Name: "git merge-tree", Row: &row493, Risk: 3},
 	{Name: "git mergetool", Row: &row471},
-	{Name: "git mktree", Row: &row446},
-	{Name: "git mv", Row: &row495, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git mktree", Row: &row495},
+	{Name: "git mv", Row: &row497, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
 	{Name: "git name-rev", Row: &row448, Risk: 1},
-	{Name: "git notes", Row: &row497, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git notes", Row: &row499, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row54, Is: 0x400000, Risk: 4},
 	{Name: "git pack-redundant", Row: &row453},
 	{Name: "git patch-id", Row: &row448, Risk: 1},
 	{Name: "git prune", Row: &row453, Is: 0x100000, Risk: 6},
 	{Name: "git prune-packed", Row: &row453, Risk: 6},
-	{Name: "git pull", Row: &row462, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse498},
-	{Name: "git push", Row: &row500, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse501},
+	{Name: "git pull", Row: &row462, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse500},
+	{Name: "git push", Row: &row502, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse503},
 	{Name: "git quiltimport", Row: &row54},
 	{Name: "git range-diff", Row: &row455, Risk: 1, Shows: "content"},
 	{Name: "git read-tree", Row: &row453},
-	{Name: "git rebase", Row: &row503, Is: 0x1000100000, Risk: 3, Shows: "patch"},
+	{Name: "git rebase", Row: &row505, Is: 0x1000100000, Risk: 3, Shows: "patch"},
 	{Name: "git receive-pack", Row: &row54},
 	{Name: "git reflog", Row: &row455, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
@@ -6907,9 +6917,9 @@ var commands = [...]Command{
 	{Name: "git reflog show", Row: &row455, Risk: 1},
 	{Name: "git reflog-delete", Row: &row453},
 	{Name: "git refs", Row: &row453},
-	{Name: "git remote", Row: &row505, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git remote", Row: &row507, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row507, Risk: 1},
+	{Name: "git remote get-url", Row: &row509, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -6917,30 +6927,30 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row507, Risk: 4},
+	{Name: "git remote show", Row: &row509, Risk: 4},
 	{Name: "git remote update", Risk: 4},
 	{Name: "git remote-http", Row: &row462},
 	{Name: "git repack", Row: &row453, Risk: 3},
 	{Name: "git replace", Row: &row453, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row54, Risk: 1},
-	{Name: "git reset", Row: &row509, Is: 0x100000, Risk: 3, Worse: worse510},
-	{Name: "git restore", Row: &row512, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse513},
+	{Name: "git reset", Row: &row511, Is: 0x100000, Risk: 3, Worse: worse512},
+	{Name: "git restore", Row: &row514, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse515},
 	{Name: "git rev-list", Row: &row455, Is: 0xc0, Risk: 1, Shows: "patch"},
 	{Name: "git rev-parse", Row: &row448, Inspector: "gitshow", Is: 0x40, Risk: 1},
 	{Name: "git revert", Row: &row457, Is: 0x1000000000, Risk: 3, Worse: worse458},
-	{Name: "git rm", Row: &row495, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
+	{Name: "git rm", Row: &row497, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse516},
 	{Name: "git scalar", Row: &row54},
 	{Name: "git send-email", Row: &row54, Risk: 6},
-	{Name: "git send-pack", Row: &row500},
+	{Name: "git send-pack", Row: &row502},
 	{Name: "git shell", Row: &row54},
 	{Name: "git shortlog", Row: &row455, Risk: 1},
-	{Name: "git show", Row: &row515, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show", Row: &row518, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "revision"},
 	{Name: "git show-branch", Row: &row448, Risk: 1},
-	{Name: "git show-index", Row: &row446, Shows: "objects"},
+	{Name: "git show-index", Row: &row495, Shows: "objects"},
 	{Name: "git show-ref", Row: &row448, Risk: 1},
 	{Name: "git sparse-checkout", Row: &row453, Arity: 3, Risk: 3},
 	{Name: "git stage", Row: &row429, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row517, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git stash", Row: &row520, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
@@ -6954,24 +6964,24 @@ var commands = [...]Command{
 	{Name: "git stash store", Risk: 3},
 	{Name: "git status", Row: &row491, Risk: 1, Shows: "patch"},
 	{Name: "git stripspace", Row: &row446, Risk: 1},
-	{Name: "git submodule", Row: &row519, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git submodule", Row: &row522, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row521, Risk: 1},
-	{Name: "git submodule summary", Row: &row521, Risk: 1},
+	{Name: "git submodule status", Row: &row524, Risk: 1},
+	{Name: "git submodule summary", Row: &row524, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row54, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row523, Is: 0x1000000000, Risk: 3, Worse: worse524},
-	{Name: "git symbolic-ref", Row: &row453, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse525},
-	{Name: "git tag", Row: &row527, Is: 0x100000, Risk: 1, Worse: worse528},
+	{Name: "git switch", Row: &row526, Is: 0x1000000000, Risk: 3, Worse: worse527},
+	{Name: "git symbolic-ref", Row: &row453, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse528},
+	{Name: "git tag", Row: &row530, Is: 0x100000, Risk: 1, Worse: worse531},
 	{Name: "git unpack-file", Shows: "objects"},
 	{Name: "git update-index", Row: &row453, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row453, Is: 0x100000, Risk: 3, Worse: worse529},
+	{Name: "git update-ref", Row: &row453, Is: 0x100000, Risk: 3, Worse: worse532},
 	{Name: "git upload-archive", Row: &row54},
 	{Name: "git upload-pack", Row: &row54},
 	{Name: "git var", Row: &row448, Inspector: "gitvar", Risk: 1},
@@ -6979,9 +6989,9 @@ var commands = [...]Command{
 	{Name: "git verify-tag", Row: &row448, Risk: 1},
 	{Name: "git version", Row: &row448, Risk: 1},
 	{Name: "git whatchanged", Row: &row455, Is: 0x200000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row531, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git worktree", Row: &row534, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row533, Risk: 1},
+	{Name: "git worktree list", Row: &row536, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -6989,69 +6999,69 @@ var commands = [...]Command{
 	{Name: "git worktree repair", Risk: 3},
 	{Name: "git worktree unlock", Risk: 3},
 	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
-	{Name: "glab", Row: &row535, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts411},
+	{Name: "glab", Row: &row538, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts411},
 	{Name: "glab ci", Arity: 3, Parent: true},
-	{Name: "glab ci list", Row: &row537, Risk: 4},
-	{Name: "glab ci status", Row: &row537, Risk: 4},
-	{Name: "glab ci view", Row: &row537, Risk: 4},
+	{Name: "glab ci list", Row: &row540, Risk: 4},
+	{Name: "glab ci status", Row: &row540, Risk: 4},
+	{Name: "glab ci view", Row: &row540, Risk: 4},
 	{Name: "glab issue", Arity: 3, Parent: true},
-	{Name: "glab issue list", Row: &row537, Risk: 4},
-	{Name: "glab issue view", Row: &row537, Risk: 4},
+	{Name: "glab issue list", Row: &row540, Risk: 4},
+	{Name: "glab issue view", Row: &row540, Risk: 4},
 	{Name: "glab mr", Arity: 3, Parent: true},
-	{Name: "glab mr diff", Row: &row537, Risk: 4},
-	{Name: "glab mr list", Row: &row537, Risk: 4},
-	{Name: "glab mr view", Row: &row537, Risk: 4},
+	{Name: "glab mr diff", Row: &row540, Risk: 4},
+	{Name: "glab mr list", Row: &row540, Risk: 4},
+	{Name: "glab mr view", Row: &row540, Risk: 4},
 	{Name: "glab release", Arity: 3, Parent: true},
-	{Name: "glab release list", Row: &row537, Risk: 4},
-	{Name: "glab release view", Row: &row537, Risk: 4},
+	{Name: "glab release list", Row: &row540, Risk: 4},
+	{Name: "glab release view", Row: &row540, Risk: 4},
 	{Name: "glab repo", Arity: 3, Parent: true},
-	{Name: "glab repo view", Row: &row537, Risk: 4},
+	{Name: "glab repo view", Row: &row540, Risk: 4},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row539, Risk: 5},
+	{Name: "glow", Row: &row542, Risk: 5},
 	{Name: "gm4", Language: &language6, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts19},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language6, Is: 0x2000},
-	{Name: "go", Row: &row541, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
+	{Name: "go", Row: &row544, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
 	{Name: "go bug", Row: &row39},
-	{Name: "go build", Row: &row543, Is: 0x2000000000, Risk: 2, Worse: worse544},
-	{Name: "go clean", Row: &row546, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row548, Risk: 1, Worse: worse549},
-	{Name: "go env", Row: &row551, Is: 0x100040, Risk: 1, Worse: worse552},
-	{Name: "go fix", Row: &row554, Risk: 3},
-	{Name: "go fmt", Row: &row556, Risk: 3},
-	{Name: "go generate", Row: &row557, Is: 0x2000000000, Risk: 5},
-	{Name: "go get", Row: &row543, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row546, Is: 0x2000000000, Risk: 2, Worse: worse547},
+	{Name: "go clean", Row: &row549, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row551, Risk: 1, Worse: worse552},
+	{Name: "go env", Row: &row554, Is: 0x100040, Risk: 1, Worse: worse555},
+	{Name: "go fix", Row: &row557, Risk: 3},
+	{Name: "go fmt", Row: &row559, Risk: 3},
+	{Name: "go generate", Row: &row560, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row546, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row543, Is: 0x2000300000, Risk: 5},
-	{Name: "go list", Row: &row559, Is: 0x40, Risk: 1, Worse: worse549},
-	{Name: "go mod", Row: &row561, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row546, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row562, Is: 0x40, Risk: 1, Worse: worse552},
+	{Name: "go mod", Row: &row564, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse562},
+	{Name: "go mod graph", Risk: 1, Worse: worse565},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse562},
-	{Name: "go mod why", Risk: 1, Worse: worse562},
-	{Name: "go run", Row: &row554, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse565},
+	{Name: "go mod why", Risk: 1, Worse: worse565},
+	{Name: "go run", Row: &row557, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row39},
-	{Name: "go test", Row: &row563, Is: 0x2000000000, Risk: 2, Worse: worse544},
+	{Name: "go test", Row: &row566, Is: 0x2000000000, Risk: 2, Worse: worse547},
 	{Name: "go tool", Row: &row54, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row565, Risk: 1},
-	{Name: "go tool cover", Row: &row567, Risk: 1},
-	{Name: "go tool nm", Row: &row565, Risk: 1},
-	{Name: "go tool objdump", Row: &row565, Risk: 1},
-	{Name: "go version", Row: &row569, Risk: 1},
-	{Name: "go vet", Row: &row554, Is: 0x2000000000, Risk: 2, Worse: worse544},
-	{Name: "go work", Row: &row571, Arity: 3, Risk: 3},
-	{Name: "gofmt", Row: &row573, Risk: 1, Worse: worse574},
-	{Name: "gofumpt", Row: &row576, Risk: 2, Worse: worse103},
+	{Name: "go tool addr2line", Row: &row568, Risk: 1},
+	{Name: "go tool cover", Row: &row570, Risk: 1},
+	{Name: "go tool nm", Row: &row568, Risk: 1},
+	{Name: "go tool objdump", Row: &row568, Risk: 1},
+	{Name: "go version", Row: &row572, Risk: 1},
+	{Name: "go vet", Row: &row557, Is: 0x2000000000, Risk: 2, Worse: worse547},
+	{Name: "go work", Row: &row574, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row576, Risk: 1, Worse: worse577},
+	{Name: "gofumpt", Row: &row579, Risk: 2, Worse: worse103},
 	{Name: "gog", Destroys: acts19},
 	{Name: "gogcli", Destroys: acts19},
-	{Name: "goimports", Row: &row576, Risk: 2, Worse: worse103},
+	{Name: "goimports", Row: &row579, Risk: 2, Worse: worse103},
 	{Name: "golang-migrate", Destroys: acts50},
-	{Name: "golangci-lint", Row: &row578, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse86, Parent: true},
+	{Name: "golangci-lint", Row: &row581, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse86, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "gold", Row: &row44, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
@@ -7068,21 +7078,21 @@ var commands = [...]Command{
 	{Name: "gorun", Language: &language1},
 	{Name: "gosec", Row: &row364},
 	{Name: "gosh", Language: &language6},
-	{Name: "gosu", Wrapper: &wrapper579, Is: 0x1},
-	{Name: "gotestsum", Row: &row581, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row583, Risk: 2, Worse: worse86},
+	{Name: "gosu", Wrapper: &wrapper582, Is: 0x1},
+	{Name: "gotestsum", Row: &row584, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row586, Risk: 2, Worse: worse86},
 	{Name: "gow", Arity: 2, Is: 0x2000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
 	{Name: "gp", Language: &language6},
 	{Name: "gpasswd", Destroys: acts177},
-	{Name: "gpg", Row: &row585, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "gpg", Row: &row588, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language6},
 	{Name: "gpt-engineer", Is: 0x100000000},
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row587, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts588},
+	{Name: "gradle", Row: &row590, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts591},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graphqurl", Is: 0x20000000},
 	{Name: "gremlin", Row: &row100},
@@ -7090,7 +7100,7 @@ var commands = [...]Command{
 	{Name: "groff", Row: &row141},
 	{Name: "grok", Is: 0x100000000},
 	{Name: "grok-cli", Is: 0x100000000},
-	{Name: "gron", Row: &row590, Risk: 5},
+	{Name: "gron", Row: &row593, Risk: 5},
 	{Name: "groovy", Language: &language6, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language6},
@@ -7115,18 +7125,18 @@ var commands = [...]Command{
 	{Name: "guix", Is: 0x100000, Destroys: acts31},
 	{Name: "gulp", Row: &row83, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row592, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "gunzip", Row: &row595, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
 	{Name: "gvim", Row: &row215},
 	{Name: "gzcat", Row: &row141},
-	{Name: "gzip", Row: &row592, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "gzip", Row: &row595, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
 	{Name: "hadolint", Row: &row216, Risk: 2, Worse: worse86},
-	{Name: "halt", Risk: 6, Destroys: acts593},
+	{Name: "halt", Risk: 6, Destroys: acts596},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x100000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts594},
-	{Name: "hatch", Row: &row596, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts383},
+	{Name: "hasura", Destroys: acts597},
+	{Name: "hatch", Row: &row599, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts383},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper46, Arity: 3, Parent: true},
 	{Name: "hatch run check", Risk: 2},
@@ -7140,86 +7150,86 @@ var commands = [...]Command{
 	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts194},
 	{Name: "hdiutil", Destroys: acts47},
 	{Name: "hdparm", Is: 0x4000000000, Destroys: acts84},
-	{Name: "head", Row: &row598, Arity: 1, Risk: 1},
+	{Name: "head", Row: &row601, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper10},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper600},
+	{Name: "heft exec", Wrapper: &wrapper603},
 	{Name: "heimdall", Destroys: acts84},
 	{Name: "helix", Row: &row215},
-	{Name: "helm", Row: &row602, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts603},
-	{Name: "helm create", Row: &row604},
-	{Name: "helm delete", Row: &row604, Risk: 6},
-	{Name: "helm dependency", Row: &row606, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row606, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row606, Risk: 4},
-	{Name: "helm install", Row: &row604},
-	{Name: "helm lint", Row: &row606, Risk: 4},
-	{Name: "helm list", Row: &row606, Risk: 4},
-	{Name: "helm ls", Row: &row606, Risk: 4},
-	{Name: "helm package", Row: &row606},
-	{Name: "helm plugin", Row: &row604, Is: 0x200000},
-	{Name: "helm pull", Row: &row606},
-	{Name: "helm push", Row: &row604},
-	{Name: "helm registry", Row: &row604},
-	{Name: "helm repo", Row: &row604, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row604, Risk: 6},
+	{Name: "helm", Row: &row605, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts606},
+	{Name: "helm create", Row: &row607},
+	{Name: "helm delete", Row: &row607, Risk: 6},
+	{Name: "helm dependency", Row: &row609, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row609, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row609, Risk: 4},
+	{Name: "helm install", Row: &row607},
+	{Name: "helm lint", Row: &row609, Risk: 4},
+	{Name: "helm list", Row: &row609, Risk: 4},
+	{Name: "helm ls", Row: &row609, Risk: 4},
+	{Name: "helm package", Row: &row609},
+	{Name: "helm plugin", Row: &row607, Is: 0x200000},
+	{Name: "helm pull", Row: &row609},
+	{Name: "helm push", Row: &row607},
+	{Name: "helm registry", Row: &row607},
+	{Name: "helm repo", Row: &row607, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row607, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row606, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row606, Risk: 4},
-	{Name: "helm template", Row: &row606, Risk: 4},
-	{Name: "helm test", Row: &row604},
+	{Name: "helm show", Row: &row609, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row609, Risk: 4},
+	{Name: "helm template", Row: &row609, Risk: 4},
+	{Name: "helm test", Row: &row607},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row604, Risk: 6},
-	{Name: "helm upgrade", Row: &row604},
+	{Name: "helm uninstall", Row: &row607, Risk: 6},
+	{Name: "helm upgrade", Row: &row607},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts603},
+	{Name: "helmfile", Destroys: acts606},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x100000000},
-	{Name: "heroku", Row: &row388, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts607},
-	{Name: "heroku addons", Row: &row609, Risk: 4},
-	{Name: "heroku apps", Row: &row609, Risk: 4},
-	{Name: "heroku domains", Row: &row609, Risk: 4},
-	{Name: "heroku logs", Row: &row609, Risk: 4},
-	{Name: "heroku ps", Row: &row609, Risk: 4},
-	{Name: "heroku releases", Row: &row609, Risk: 4},
-	{Name: "heroku run", Wrapper: &wrapper611, Is: 0x2},
-	{Name: "heroku status", Row: &row609, Risk: 4},
+	{Name: "heroku", Row: &row388, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts610},
+	{Name: "heroku addons", Row: &row612, Risk: 4},
+	{Name: "heroku apps", Row: &row612, Risk: 4},
+	{Name: "heroku domains", Row: &row612, Risk: 4},
+	{Name: "heroku logs", Row: &row612, Risk: 4},
+	{Name: "heroku ps", Row: &row612, Risk: 4},
+	{Name: "heroku releases", Row: &row612, Risk: 4},
+	{Name: "heroku run", Wrapper: &wrapper614, Is: 0x2},
+	{Name: "heroku status", Row: &row612, Risk: 4},
 	{Name: "hex", Destroys: acts151},
-	{Name: "hexdump", Row: &row613, Risk: 1},
-	{Name: "hexyl", Row: &row615},
+	{Name: "hexdump", Row: &row616, Risk: 1},
+	{Name: "hexyl", Row: &row618},
 	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts144},
-	{Name: "hhvm", Language: &language617},
+	{Name: "hhvm", Language: &language620},
 	{Name: "himalaya", Destroys: acts19},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse618, Destroys: acts619},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse621, Destroys: acts622},
 	{Name: "hive", Row: &row100, Is: 0x4000000},
 	{Name: "hivemind", Is: 0x2000000000},
 	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row621, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse622},
+	{Name: "hostname", Row: &row624, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse625},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts623},
-	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts623},
-	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts623},
+	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts626},
+	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts626},
+	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts626},
 	{Name: "hub", Arity: 2, Destroys: acts411, Like: "gh"},
-	{Name: "hugo", Row: &row625, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "hugo", Row: &row628, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language6},
 	{Name: "hurl", Is: 0x20000000, Destroys: acts114},
 	{Name: "husky", Is: 0x2000080000},
 	{Name: "hx", Row: &row215},
 	{Name: "hy", Language: &language107},
-	{Name: "hyperfine", Wrapper: &wrapper627},
-	{Name: "i386", Wrapper: &wrapper629},
+	{Name: "hyperfine", Wrapper: &wrapper630},
+	{Name: "i386", Wrapper: &wrapper632},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
 	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts194, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
 	{Name: "ibmcloud cos upload", Transfer: &options79},
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row44, Is: 0x200},
-	{Name: "iconv", Row: &row631, Risk: 1},
+	{Name: "iconv", Row: &row634, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
@@ -7233,16 +7243,16 @@ var commands = [...]Command{
 	{Name: "imsg", Destroys: acts14},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts7},
-	{Name: "incus exec", Wrapper: &wrapper633},
+	{Name: "incus exec", Wrapper: &wrapper636},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper635},
+	{Name: "infisical run", Wrapper: &wrapper638},
 	{Name: "influx", Row: &row238, Is: 0x14100000, Risk: 5, Worse: worse247, Destroys: acts201},
 	{Name: "influxd", Destroys: acts201},
-	{Name: "info", Row: &row637, Risk: 1},
+	{Name: "info", Row: &row640, Risk: 1},
 	{Name: "init", Risk: 6},
 	{Name: "initctl", Destroys: acts397},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row639, Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row642, Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper10},
 	{Name: "interpreter", Is: 0x100000000},
@@ -7251,9 +7261,9 @@ var commands = [...]Command{
 	{Name: "invoke", Row: &row117, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper641},
+	{Name: "ionice", Wrapper: &wrapper644},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row643, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip", Row: &row646, Arity: 2, Risk: 5, Parent: true},
 	{Name: "ip a", Risk: 1, Worse: worse128, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
@@ -7283,7 +7293,7 @@ var commands = [...]Command{
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper644},
+	{Name: "ip netns exec", Wrapper: &wrapper647},
 	{Name: "ip r", Risk: 1, Worse: worse128, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
@@ -7313,7 +7323,7 @@ var commands = [...]Command{
 	{Name: "iptables", Is: 0x100000, Destroys: acts355},
 	{Name: "ipython", Language: &language107, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language646, Is: 0x100000},
+	{Name: "irb", Language: &language649, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
 	{Name: "isort", Row: &row85, Is: 0x80000, Risk: 3},
@@ -7324,35 +7334,35 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language6},
-	{Name: "jar", Row: &row648, Inspector: "archiver", Is: 0x200, Archive: &archive649},
+	{Name: "jar", Row: &row651, Inspector: "archiver", Is: 0x200, Archive: &archive652},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row651},
-	{Name: "java", Row: &row653, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row655, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row653, Is: 0x200},
+	{Name: "jasmine", Row: &row654},
+	{Name: "java", Row: &row656, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row658, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row656, Is: 0x200},
 	{Name: "javap", Is: 0x210},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language657, Is: 0x100400},
+	{Name: "jbang", Language: &language660, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row659, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row661, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row662, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row664, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language6},
 	{Name: "jira", Destroys: acts14},
 	{Name: "jiti", Language: &language6},
 	{Name: "jj", Arity: 2, Destroys: acts144},
-	{Name: "jless", Row: &row663, Risk: 5},
+	{Name: "jless", Row: &row666, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
 	{Name: "joe", Row: &row215},
-	{Name: "join", Row: &row665, Risk: 1},
-	{Name: "journalctl", Row: &row667, Risk: 1, Worse: worse668, Destroys: acts669},
+	{Name: "join", Row: &row668, Risk: 1},
+	{Name: "journalctl", Row: &row670, Risk: 1, Worse: worse671, Destroys: acts672},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language6},
-	{Name: "jsdoc", Row: &row671, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row653, Language: &language6, Is: 0x200},
+	{Name: "jsdoc", Row: &row674, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row656, Language: &language6, Is: 0x200},
 	{Name: "jsr", Destroys: acts126},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
@@ -7361,25 +7371,25 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row673, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "just", Row: &row676, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
 	{Name: "jython", Language: &language107},
 	{Name: "k3d", Row: &row26, Destroys: acts38},
-	{Name: "k3s", Destroys: acts674},
+	{Name: "k3s", Destroys: acts677},
 	{Name: "k9s", Row: &row26},
 	{Name: "kadmin", Destroys: acts177},
-	{Name: "kafka-delete-records", Destroys: acts675},
-	{Name: "kafka-delete-records.sh", Destroys: acts675},
-	{Name: "kafka-topics", Destroys: acts675},
-	{Name: "kafka-topics.sh", Destroys: acts675},
+	{Name: "kafka-delete-records", Destroys: acts678},
+	{Name: "kafka-delete-records.sh", Destroys: acts678},
+	{Name: "kafka-topics", Destroys: acts678},
+	{Name: "kafka-topics.sh", Destroys: acts678},
 	{Name: "kak", Row: &row215},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row39, Destroys: acts675},
+	{Name: "kcat", Row: &row39, Destroys: acts678},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row100},
 	{Name: "kdb5_util", Destroys: acts177},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts593},
+	{Name: "kexec", Destroys: acts596},
 	{Name: "keyring", Row: &row127, Is: 0x100000, Destroys: acts20},
 	{Name: "keystone", Destroys: acts297},
 	{Name: "keytool", Destroys: acts20},
@@ -7396,7 +7406,7 @@ var commands = [...]Command{
 	{Name: "kiro", Is: 0x100000000},
 	{Name: "kiro-cli", Is: 0x100000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts676},
+	{Name: "knex", Arity: 2, Destroys: acts679},
 	{Name: "knife", Row: &row26, Destroys: acts28},
 	{Name: "knip", Is: 0x2000080010},
 	{Name: "ko", Destroys: acts53},
@@ -7405,26 +7415,26 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts52},
 	{Name: "kops", Destroys: acts38},
-	{Name: "kotlin", Row: &row653, Language: &language6, Is: 0x600},
+	{Name: "kotlin", Row: &row656, Language: &language6, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Row: &row678, Language: &language680, Inspector: "compiler", Is: 0x1200, Risk: 2},
+	{Name: "kotlinc", Row: &row681, Language: &language683, Inspector: "compiler", Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
 	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts38},
-	{Name: "kubectl", Row: &row682, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts674},
-	{Name: "kubectl annotate", Row: &row684, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row686, Risk: 4, Worse: worse687},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse687},
-	{Name: "kubectl apply", Row: &row684, Risk: 5},
-	{Name: "kubectl attach", Row: &row684, Risk: 5},
-	{Name: "kubectl auth", Row: &row686, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row684, Risk: 5},
-	{Name: "kubectl certificate", Row: &row604},
-	{Name: "kubectl cluster-info", Row: &row686, Risk: 4, Worse: worse687},
-	{Name: "kubectl config", Row: &row686, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row685, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts677},
+	{Name: "kubectl annotate", Row: &row687, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row689, Risk: 4, Worse: worse690},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse690},
+	{Name: "kubectl apply", Row: &row687, Risk: 5},
+	{Name: "kubectl attach", Row: &row687, Risk: 5},
+	{Name: "kubectl auth", Row: &row689, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row687, Risk: 5},
+	{Name: "kubectl certificate", Row: &row607},
+	{Name: "kubectl cluster-info", Row: &row689, Risk: 4, Worse: worse690},
+	{Name: "kubectl config", Row: &row689, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row65},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -7433,48 +7443,49 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row65},
 	{Name: "kubectl config set-credentials", Row: &row65},
 	{Name: "kubectl config use-context", Row: &row65},
-	{Name: "kubectl config view", Risk: 1, Worse: worse688},
-	{Name: "kubectl cordon", Row: &row684, Risk: 5},
-	{Name: "kubectl cp", Row: &row604, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row684, Risk: 5},
-	{Name: "kubectl debug", Row: &row684, Risk: 5},
-	{Name: "kubectl delete", Row: &row604, Risk: 6},
-	{Name: "kubectl describe", Row: &row686, Risk: 4, Worse: worse687},
-	{Name: "kubectl diff", Row: &row686, Risk: 4, Worse: worse687},
-	{Name: "kubectl drain", Row: &row604, Risk: 6},
-	{Name: "kubectl edit", Row: &row684, Risk: 5},
-	{Name: "kubectl events", Row: &row686, Risk: 4, Worse: worse687},
+	{Name: "kubectl config view", Risk: 1, Worse: worse691},
+	{Name: "kubectl cordon", Row: &row687, Risk: 5},
+	{Name: "kubectl cp", Row: &row607, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row687, Risk: 5},
+	{Name: "kubectl debug", Row: &row687, Risk: 5},
+	{Name: "kubectl delete", Row: &row607, Risk: 6},
+	{Name: "kubectl describe", Row: &row689, Risk: 4, Worse: worse690},
+	{Name: "kubectl diff", Row: &row689, Risk: 4, Worse: worse690},
+	{Name: "kubectl drain", Row: &row607, Risk: 6},
+	{Name: "kubectl edit", Row: &row687, Risk: 5},
+	{Name: "kubectl events", Row: &row689, Risk: 4, Worse: worse690},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper690, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row686, Risk: 4, Worse: worse687},
-	{Name: "kubectl expose", Row: &row684, Risk: 5},
-	{Name: "kubectl get", Row: &row686, Risk: 4, Worse: worse687},
+	{Name: "kubectl exec", Wrapper: &wrapper693, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row689, Risk: 4, Worse: worse690},
+	{Name: "kubectl expose", Row: &row687, Risk: 5},
+	{Name: "kubectl get", Row: &row689, Risk: 4, Worse: worse690},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row604},
-	{Name: "kubectl label", Row: &row684, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row607, Is: 0x10},
+	{Name: "kubectl label", Row: &row687, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row686, Risk: 4, Worse: worse687},
-	{Name: "kubectl patch", Row: &row684, Risk: 5},
-	{Name: "kubectl plugin", Row: &row604},
-	{Name: "kubectl port-forward", Row: &row604, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row604, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row604, Risk: 6},
-	{Name: "kubectl rollout", Row: &row686, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl logs", Row: &row689, Risk: 4, Worse: worse690},
+	{Name: "kubectl patch", Row: &row687, Risk: 5},
+	{Name: "kubectl plugin", Row: &row607},
+	{Name: "kubectl port-forward", Row: &row607, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row607, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row607, Risk: 6},
+	{Name: "kubectl rollout", Row: &row689, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper690},
-	{Name: "kubectl run", Row: &row684, Risk: 5},
-	{Name: "kubectl scale", Row: &row684, Risk: 5},
-	{Name: "kubectl set", Row: &row684, Risk: 5},
-	{Name: "kubectl taint", Row: &row684, Risk: 5},
-	{Name: "kubectl top", Row: &row686, Arity: 3, Risk: 4, Worse: worse687},
-	{Name: "kubectl uncordon", Row: &row684, Risk: 5},
-	{Name: "kubectl version", Row: &row686, Risk: 4, Worse: worse687},
-	{Name: "kubectl wait", Row: &row686, Risk: 4, Worse: worse687},
+	{Name: "kubectl rsh", Wrapper: &wrapper693},
+	{Name: "kubectl run", Row: &row687, Risk: 5},
+	{Name: "kubectl scale", Row: &row687, Risk: 5},
+	{Name: "kubectl set", Row: &row687, Risk: 5},
+	{Name: "kubectl taint", Row: &row687, Risk: 5},
+	{Name: "kubectl top", Row: &row689, Arity: 3, Risk: 4, Worse: worse690},
+	{Name: "kubectl uncordon", Row: &row687, Risk: 5},
+	{Name: "kubectl version", Row: &row689, Risk: 4, Worse: worse690},
+	{Name: "kubectl wait", Row: &row689, Risk: 4, Worse: worse690},
 	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts38},
+	{Name: "kustomize build", Is: 0x10},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts105},
-	{Name: "last", Row: &row692, Risk: 1},
+	{Name: "last", Row: &row695, Risk: 1},
 	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts397},
 	{Name: "lb4", Destroys: acts297},
 	{Name: "lckdo", Is: 0x4},
@@ -7482,13 +7493,13 @@ var commands = [...]Command{
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper694, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper697, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
 	{Name: "ldapdelete", Destroys: acts177},
 	{Name: "ldapmodify", Destroys: acts177},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row696},
-	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts588},
+	{Name: "ldd", Row: &row699},
+	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts591},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
 	{Name: "lein compile", Risk: 2},
@@ -7496,8 +7507,8 @@ var commands = [...]Command{
 	{Name: "lein run", Is: 0x800},
 	{Name: "lein test", Risk: 2},
 	{Name: "lerna", Row: &row83, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts53},
-	{Name: "lerna exec", Wrapper: &wrapper600, Risk: 5},
-	{Name: "less", Row: &row698, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna exec", Wrapper: &wrapper603, Risk: 5},
+	{Name: "less", Row: &row701, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
@@ -7514,10 +7525,10 @@ var commands = [...]Command{
 	{Name: "linode", Destroys: acts194},
 	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts194},
 	{Name: "lint-staged", Row: &row83, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper629},
-	{Name: "linux64", Wrapper: &wrapper629},
-	{Name: "liquibase", Destroys: acts699},
-	{Name: "litecli", Row: &row701, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "linux32", Wrapper: &wrapper632},
+	{Name: "linux64", Wrapper: &wrapper632},
+	{Name: "liquibase", Destroys: acts702},
+	{Name: "litecli", Row: &row704, Inspector: "sql", Is: 0xc000000, Risk: 5},
 	{Name: "litefs", Row: &row100},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row44, Is: 0x200},
@@ -7530,18 +7541,18 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row703, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row706, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row39},
-	{Name: "locate", Row: &row705, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row708, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper10},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts706},
+	{Name: "logrotate", Destroys: acts709},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language6},
-	{Name: "look", Row: &row708, Risk: 1},
+	{Name: "look", Row: &row711, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts84},
 	{Name: "lpass", Is: 0x100000},
@@ -7550,42 +7561,42 @@ var commands = [...]Command{
 	{Name: "lscpu", Risk: 1},
 	{Name: "lsd", Row: &row296, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row710, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row712, Risk: 1},
-	{Name: "lsusb", Row: &row714, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper716, Is: 0x20000},
+	{Name: "lsof", Row: &row713, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row715, Risk: 1},
+	{Name: "lsusb", Row: &row717, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper719, Is: 0x20000},
 	{Name: "lua", Language: &language375, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "luacheck", Is: 0x2000000018},
 	{Name: "luajit", Language: &language375, Arity: 2},
 	{Name: "luarocks", Row: &row135, Is: 0x100000, Destroys: acts151},
-	{Name: "lv", Row: &row718},
+	{Name: "lv", Row: &row721},
 	{Name: "lvextend", Destroys: acts84},
 	{Name: "lvreduce", Destroys: acts84},
 	{Name: "lvremove", Is: 0x4000000000, Destroys: acts84},
 	{Name: "lxc", Is: 0x2, Destroys: acts7},
-	{Name: "lxc exec", Wrapper: &wrapper633},
+	{Name: "lxc exec", Wrapper: &wrapper636},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row720},
+	{Name: "lz4", Row: &row723},
 	{Name: "lz4cat", Row: &row141},
 	{Name: "lzcat", Row: &row141},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "lzless", Row: &row141},
-	{Name: "lzma", Row: &row722},
+	{Name: "lzma", Row: &row725},
 	{Name: "m4", Language: &language6, Is: 0x106000},
 	{Name: "mac2unix", Row: &row337},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper633},
+	{Name: "machinectl shell", Wrapper: &wrapper636},
 	{Name: "madge", Is: 0x80000},
 	{Name: "mage", Row: &row117, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
 	{Name: "mail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "mailsend", Destroys: acts19},
 	{Name: "mailx", Row: &row39, Is: 0x28000000000, Destroys: acts19},
-	{Name: "make", Row: &row724, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row727, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
-	{Name: "man", Row: &row726, Is: 0x40004000, Risk: 1},
+	{Name: "man", Row: &row729, Is: 0x40004000, Risk: 1},
 	{Name: "manage.py", Is: 0x100000, Destroys: acts301},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
@@ -7593,10 +7604,10 @@ var commands = [...]Command{
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper10},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts727},
+	{Name: "mariadb-admin", Destroys: acts730},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row729, Is: 0x80000, Risk: 2, Worse: worse730},
-	{Name: "markdownlint-cli2", Row: &row729, Is: 0x80000, Risk: 2, Worse: worse730},
+	{Name: "markdownlint", Row: &row732, Is: 0x80000, Risk: 2, Worse: worse733},
+	{Name: "markdownlint-cli2", Row: &row732, Is: 0x80000, Risk: 2, Worse: worse733},
 	{Name: "masscan", Row: &row100},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language6},
@@ -7604,54 +7615,54 @@ var commands = [...]Command{
 	{Name: "mattermost", Destroys: acts14},
 	{Name: "maturin", Is: 0x2000000000, Destroys: acts383},
 	{Name: "maxima", Language: &language6},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts731, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts734, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options78},
 	{Name: "mc mirror", Transfer: &options78},
 	{Name: "mc mv", Transfer: &options78},
 	{Name: "mcedit", Row: &row215},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts731, Recursive: []string{"*"}},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts734, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options78},
 	{Name: "mcli mirror", Transfer: &options78},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row733, Risk: 1},
-	{Name: "md5sum", Row: &row735, Risk: 1},
+	{Name: "md5", Row: &row736, Risk: 1},
+	{Name: "md5sum", Row: &row738, Risk: 1},
 	{Name: "mdadm", Is: 0x4000000000, Destroys: acts84},
-	{Name: "mdbook", Row: &row737, Is: 0x8, Risk: 2},
+	{Name: "mdbook", Row: &row740, Is: 0x8, Risk: 2},
 	{Name: "mdcat", Row: &row141},
 	{Name: "medusa", Destroys: acts297},
 	{Name: "melos", Arity: 2},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row739, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse740},
+	{Name: "meson", Row: &row742, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse743},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
 	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper600},
+	{Name: "meta exec", Wrapper: &wrapper603},
 	{Name: "metagpt", Is: 0x100000000},
 	{Name: "metal", Destroys: acts194},
 	{Name: "micro", Row: &row215},
-	{Name: "microk8s.kubectl", Destroys: acts674},
+	{Name: "microk8s.kubectl", Destroys: acts677},
 	{Name: "micropython", Language: &language107},
 	{Name: "migrate", Arity: 2, Destroys: acts50},
-	{Name: "mikro-orm", Destroys: acts741},
+	{Name: "mikro-orm", Destroys: acts744},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts28},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row26, Destroys: acts38},
-	{Name: "minikube ssh", Wrapper: &wrapper743},
+	{Name: "minikube ssh", Wrapper: &wrapper746},
 	{Name: "minitest", Row: &row110, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts31},
-	{Name: "mise exec", Wrapper: &wrapper745, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper748, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper745, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper748, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper745},
+	{Name: "mise x", Wrapper: &wrapper748},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row747, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts748},
+	{Name: "mix", Row: &row750, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts751},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7665,19 +7676,19 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row750, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row752, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row753, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row755, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts84},
-	{Name: "mkfifo", Row: &row750, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row753, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts84},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts84},
-	{Name: "mknod", Row: &row750, Is: 0x20},
+	{Name: "mknod", Row: &row753, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts84},
-	{Name: "mktemp", Row: &row754, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row705},
+	{Name: "mktemp", Row: &row757, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row708},
 	{Name: "mlr", Row: &row400, Risk: 5},
 	{Name: "mmctl", Destroys: acts14},
 	{Name: "mocha", Row: &row58, Is: 0x2000080008, Risk: 2},
@@ -7685,16 +7696,16 @@ var commands = [...]Command{
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Destroys: acts755},
-	{Name: "mongodump", Row: &row757},
-	{Name: "mongorestore", Destroys: acts758},
-	{Name: "mongosh", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Destroys: acts755},
+	{Name: "mongo", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Destroys: acts758},
+	{Name: "mongodump", Row: &row760},
+	{Name: "mongorestore", Destroys: acts761},
+	{Name: "mongosh", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Destroys: acts758},
 	{Name: "monit", Destroys: acts397},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row698, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper760, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row701, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper763, Is: 0x400000, Risk: 4},
 	{Name: "mosquitto_pub", Row: &row39},
-	{Name: "most", Row: &row698, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row701, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -7704,36 +7715,36 @@ var commands = [...]Command{
 	{Name: "msmtp", Row: &row39, Is: 0x8000000000, Destroys: acts19},
 	{Name: "mtr", Inspector: "lookup", Risk: 4},
 	{Name: "multipass", Is: 0x2, Destroys: acts7},
-	{Name: "multipass exec", Wrapper: &wrapper633},
+	{Name: "multipass exec", Wrapper: &wrapper636},
 	{Name: "mutt", Row: &row39, Is: 0x8000000000, Destroys: acts19},
-	{Name: "mv", Row: &row761, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts762, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row764, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts588},
-	{Name: "mycli", Row: &row701, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row765, Is: 0x80208, Risk: 2, Worse: worse86},
-	{Name: "mysql", Row: &row767, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts758},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts727},
-	{Name: "mysqldump", Row: &row757, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts758},
+	{Name: "mv", Row: &row764, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts765, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row767, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts591},
+	{Name: "mycli", Row: &row704, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row768, Is: 0x80208, Risk: 2, Worse: worse86},
+	{Name: "mysql", Row: &row770, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts761},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts730},
+	{Name: "mysqldump", Row: &row760, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts761},
 	{Name: "mysqlsh", Row: &row100, Is: 0x4100000},
 	{Name: "nano", Row: &row215},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row769, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts675},
-	{Name: "nc", Row: &row771, Is: 0x8028000400000, Risk: 4},
+	{Name: "nasm", Row: &row772, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts678},
+	{Name: "nc", Row: &row774, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row771, Is: 0x8028000400000, Risk: 4},
+	{Name: "ncat", Row: &row774, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts19},
-	{Name: "neon", Destroys: acts772},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts772},
+	{Name: "neon", Destroys: acts775},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts775},
 	{Name: "net", Destroys: acts177},
-	{Name: "netcat", Row: &row771, Is: 0x8028000400000, Risk: 4},
-	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts773, Recursive: []string{"*"}},
+	{Name: "netcat", Row: &row774, Is: 0x8028000400000, Risk: 4},
+	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts776, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options79},
-	{Name: "netlify dev:exec", Wrapper: &wrapper775},
+	{Name: "netlify dev:exec", Wrapper: &wrapper778},
 	{Name: "netplan", Destroys: acts355},
 	{Name: "netsh", Destroys: acts355},
 	{Name: "netstat", Risk: 1},
@@ -7751,158 +7762,158 @@ var commands = [...]Command{
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
 	{Name: "nft", Destroys: acts355},
-	{Name: "ng", Row: &row777, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "ng", Row: &row780, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row39, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper779, Is: 0x1000000000000000},
+	{Name: "nice", Wrapper: &wrapper782, Is: 0x1000000000000000},
 	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row135},
-	{Name: "ninja", Row: &row117, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse740},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts780},
+	{Name: "ninja", Row: &row117, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse743},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts783},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts780},
+	{Name: "nix-collect-garbage", Destroys: acts783},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts780},
-	{Name: "nl", Row: &row782, Risk: 1},
-	{Name: "nm", Row: &row784, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts783},
+	{Name: "nl", Row: &row785, Risk: 1},
+	{Name: "nm", Row: &row787, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row100, Risk: 4},
 	{Name: "nmcli", Destroys: acts355},
 	{Name: "nocorrect", Wrapper: &wrapper170},
-	{Name: "node", Language: &language786, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "node", Language: &language789, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row83, Wrapper: &wrapper788},
+	{Name: "nodemon", Row: &row83, Wrapper: &wrapper791},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
 	{Name: "noglob", Wrapper: &wrapper170},
-	{Name: "nohup", Wrapper: &wrapper790, Is: 0x1002000000000000},
+	{Name: "nohup", Wrapper: &wrapper793, Is: 0x1002000000000000},
 	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts104},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts14},
 	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts791},
-	{Name: "nox", Row: &row793, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse794},
-	{Name: "np", Destroys: acts795},
-	{Name: "npm", Row: &row797, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts126},
+	{Name: "now", Destroys: acts794},
+	{Name: "nox", Row: &row796, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse797},
+	{Name: "np", Destroys: acts798},
+	{Name: "npm", Row: &row800, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts126},
 	{Name: "npm access", Row: &row127, Risk: 6},
-	{Name: "npm add", Row: &row799, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm add", Row: &row802, Is: 0x300000, Risk: 4, Worse: worse128},
 	{Name: "npm adduser", Row: &row127},
-	{Name: "npm audit", Row: &row799, Is: 0x100000, Risk: 4, Worse: worse800},
-	{Name: "npm bin", Row: &row802, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row804, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row805},
-	{Name: "npm c edit", Row: &row805},
+	{Name: "npm audit", Row: &row802, Is: 0x100000, Risk: 4, Worse: worse803},
+	{Name: "npm bin", Row: &row805, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row807, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row808},
+	{Name: "npm c edit", Row: &row808},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row805},
+	{Name: "npm c set", Row: &row808},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row799, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row799},
+	{Name: "npm ci", Row: &row802, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row802},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row804, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row805},
-	{Name: "npm config edit", Row: &row805},
-	{Name: "npm config fix", Row: &row805},
+	{Name: "npm config", Row: &row807, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row808},
+	{Name: "npm config edit", Row: &row808},
+	{Name: "npm config fix", Row: &row808},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row805},
+	{Name: "npm config set", Row: &row808},
 	{Name: "npm create", Row: &row127, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse128},
-	{Name: "npm dedupe", Row: &row799, Risk: 4, Worse: worse128},
+	{Name: "npm dedupe", Row: &row802, Risk: 4, Worse: worse128},
 	{Name: "npm deprecate", Row: &row127, Risk: 6},
 	{Name: "npm dist-tag", Row: &row127, Risk: 6},
-	{Name: "npm doctor", Row: &row802, Risk: 4},
+	{Name: "npm doctor", Row: &row805, Risk: 4},
 	{Name: "npm edit", Row: &row127},
 	{Name: "npm exec", Wrapper: &wrapper133, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row802, Risk: 1},
+	{Name: "npm explain", Row: &row805, Risk: 1},
 	{Name: "npm explore", Row: &row127},
-	{Name: "npm fund", Row: &row802, Risk: 1, Worse: worse806},
-	{Name: "npm get", Row: &row802, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row802, Risk: 1},
+	{Name: "npm fund", Row: &row805, Risk: 1, Worse: worse809},
+	{Name: "npm get", Row: &row805, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row805, Risk: 1},
 	{Name: "npm hook", Row: &row127},
-	{Name: "npm i", Row: &row799, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm i", Row: &row802, Is: 0x300000, Risk: 4, Worse: worse128},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row802, Risk: 4},
+	{Name: "npm info", Row: &row805, Risk: 4},
 	{Name: "npm init", Row: &row127, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row799, Is: 0x300000, Risk: 4, Worse: worse128},
-	{Name: "npm install-test", Row: &row799, Is: 0x200000},
-	{Name: "npm it", Row: &row799, Is: 0x200000},
-	{Name: "npm la", Row: &row802, Risk: 1},
-	{Name: "npm link", Row: &row799, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row802, Risk: 1},
-	{Name: "npm ll", Row: &row802, Risk: 1},
+	{Name: "npm install", Row: &row802, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm install-test", Row: &row802, Is: 0x200000},
+	{Name: "npm it", Row: &row802, Is: 0x200000},
+	{Name: "npm la", Row: &row805, Risk: 1},
+	{Name: "npm link", Row: &row802, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row805, Risk: 1},
+	{Name: "npm ll", Row: &row805, Risk: 1},
 	{Name: "npm login", Row: &row127, Is: 0x100000},
 	{Name: "npm logout", Row: &row127},
-	{Name: "npm ls", Row: &row802, Risk: 1},
+	{Name: "npm ls", Row: &row805, Risk: 1},
 	{Name: "npm org", Row: &row127},
-	{Name: "npm outdated", Row: &row802, Risk: 4},
+	{Name: "npm outdated", Row: &row805, Risk: 4},
 	{Name: "npm owner", Row: &row127, Risk: 6},
-	{Name: "npm pack", Row: &row802, Risk: 3},
-	{Name: "npm ping", Row: &row802, Risk: 4},
-	{Name: "npm pkg", Row: &row804, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row807},
-	{Name: "npm pkg fix", Row: &row807},
+	{Name: "npm pack", Row: &row805, Risk: 3},
+	{Name: "npm ping", Row: &row805, Risk: 4},
+	{Name: "npm pkg", Row: &row807, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row810},
+	{Name: "npm pkg fix", Row: &row810},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row807},
-	{Name: "npm prefix", Row: &row802, Risk: 1},
+	{Name: "npm pkg set", Row: &row810},
+	{Name: "npm prefix", Row: &row805, Risk: 1},
 	{Name: "npm profile", Row: &row127},
-	{Name: "npm prune", Row: &row799, Risk: 3},
+	{Name: "npm prune", Row: &row802, Risk: 3},
 	{Name: "npm publish", Row: &row127, Risk: 6},
-	{Name: "npm query", Row: &row802, Risk: 1},
-	{Name: "npm r", Row: &row802, Risk: 3},
-	{Name: "npm rebuild", Row: &row799, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row802, Risk: 3},
-	{Name: "npm restart", Row: &row802},
-	{Name: "npm rm", Row: &row799, Risk: 3},
-	{Name: "npm root", Row: &row802, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row802},
-	{Name: "npm run", Row: &row802, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "npm query", Row: &row805, Risk: 1},
+	{Name: "npm r", Row: &row805, Risk: 3},
+	{Name: "npm rebuild", Row: &row802, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row805, Risk: 3},
+	{Name: "npm restart", Row: &row805},
+	{Name: "npm rm", Row: &row802, Risk: 3},
+	{Name: "npm root", Row: &row805, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row805},
+	{Name: "npm run", Row: &row805, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row802, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
-	{Name: "npm search", Row: &row802, Risk: 4},
+	{Name: "npm run-script", Row: &row805, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "npm search", Row: &row805, Risk: 4},
 	{Name: "npm set", Row: &row127, Is: 0x100000},
 	{Name: "npm set-script", Row: &row127},
-	{Name: "npm show", Row: &row802, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row802, Risk: 3},
+	{Name: "npm show", Row: &row805, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row805, Risk: 3},
 	{Name: "npm star", Row: &row127},
-	{Name: "npm start", Row: &row802},
-	{Name: "npm stop", Row: &row802},
-	{Name: "npm t", Row: &row802, Risk: 2},
+	{Name: "npm start", Row: &row805, Risk: 2},
+	{Name: "npm stop", Row: &row805},
+	{Name: "npm t", Row: &row805, Risk: 2},
 	{Name: "npm team", Row: &row127},
-	{Name: "npm test", Row: &row802, Risk: 2},
+	{Name: "npm test", Row: &row805, Risk: 2},
 	{Name: "npm token", Row: &row127, Is: 0x100000},
-	{Name: "npm tst", Row: &row802, Risk: 2},
-	{Name: "npm un", Row: &row802, Risk: 3},
-	{Name: "npm uninstall", Row: &row799, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row802, Risk: 3},
+	{Name: "npm tst", Row: &row805, Risk: 2},
+	{Name: "npm un", Row: &row805, Risk: 3},
+	{Name: "npm uninstall", Row: &row802, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row805, Risk: 3},
 	{Name: "npm unpublish", Row: &row127, Risk: 6},
-	{Name: "npm up", Row: &row799, Is: 0x200000, Risk: 4, Worse: worse128},
-	{Name: "npm update", Row: &row799, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm up", Row: &row802, Is: 0x200000, Risk: 4, Worse: worse128},
+	{Name: "npm update", Row: &row802, Is: 0x300000, Risk: 4, Worse: worse128},
 	{Name: "npm upgrade", Risk: 4, Worse: worse128},
-	{Name: "npm urn", Row: &row802},
-	{Name: "npm v", Row: &row802, Risk: 4},
+	{Name: "npm urn", Row: &row805},
+	{Name: "npm v", Row: &row805, Risk: 4},
 	{Name: "npm version", Row: &row127, Risk: 3},
-	{Name: "npm view", Row: &row802, Risk: 4},
-	{Name: "npm whoami", Row: &row802, Risk: 4},
-	{Name: "npm why", Row: &row802, Risk: 1},
+	{Name: "npm view", Row: &row805, Risk: 4},
+	{Name: "npm whoami", Row: &row805, Risk: 4},
+	{Name: "npm why", Row: &row805, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper133, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -7910,14 +7921,14 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper133, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row141},
-	{Name: "nsenter", Wrapper: &wrapper809, Is: 0x1, Risk: 7},
+	{Name: "nsenter", Wrapper: &wrapper812, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts773},
+	{Name: "ntl", Destroys: acts776},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts151},
-	{Name: "numactl", Wrapper: &wrapper811},
-	{Name: "numfmt", Row: &row813, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper814},
+	{Name: "numfmt", Row: &row816, Risk: 1},
 	{Name: "nuxt", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row44, Is: 0x200},
@@ -7926,22 +7937,22 @@ var commands = [...]Command{
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts84},
 	{Name: "nvram", Destroys: acts105},
 	{Name: "nwipe", Destroys: acts84},
-	{Name: "nx", Row: &row815, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse816},
-	{Name: "nx build", Risk: 2, Worse: worse817},
-	{Name: "nx e2e", Risk: 2, Worse: worse817},
-	{Name: "nx exec", Wrapper: &wrapper600, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse817},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse816},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse816},
-	{Name: "nx test", Risk: 2, Worse: worse817},
-	{Name: "nx typecheck", Risk: 2, Worse: worse817},
+	{Name: "nx", Row: &row818, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse819},
+	{Name: "nx build", Risk: 2, Worse: worse820},
+	{Name: "nx e2e", Risk: 2, Worse: worse820},
+	{Name: "nx exec", Wrapper: &wrapper603, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse820},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse819},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse819},
+	{Name: "nx test", Risk: 2, Worse: worse820},
+	{Name: "nx typecheck", Risk: 2, Worse: worse820},
 	{Name: "nyc", Row: &row148, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper600},
+	{Name: "oao all", Wrapper: &wrapper603},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row819, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row822, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options79},
 	{Name: "ocaml", Language: &language6},
@@ -7955,7 +7966,7 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options79},
 	{Name: "octave", Language: &language6},
 	{Name: "octosql", Row: &row100},
-	{Name: "od", Row: &row821, Risk: 1},
+	{Name: "od", Row: &row824, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
@@ -7971,11 +7982,11 @@ var commands = [...]Command{
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
 	{Name: "opensearch", Destroys: acts260},
-	{Name: "openssl", Row: &row823, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "openssl", Row: &row826, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse824},
+	{Name: "openssl req", Risk: 1, Worse: worse827},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
@@ -8003,27 +8014,27 @@ var commands = [...]Command{
 	{Name: "p4", Destroys: acts144},
 	{Name: "packer", Row: &row26, Arity: 2, Is: 0x10, Destroys: acts104},
 	{Name: "packet", Destroys: acts194},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts825},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts828},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts825},
+	{Name: "pamac", Is: 0x100000, Destroys: acts828},
 	{Name: "pandoc", Row: &row141},
 	{Name: "pants", Row: &row117, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row827, Is: 0x2000000008, Risk: 2},
+	{Name: "paratest", Row: &row830, Is: 0x2000000008, Risk: 2},
 	{Name: "parcel", Row: &row83, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts84},
 	{Name: "partprobe", Destroys: acts84},
-	{Name: "paru", Is: 0x100000, Destroys: acts825},
+	{Name: "paru", Is: 0x100000, Destroys: acts828},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
 	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts177},
-	{Name: "paste", Row: &row829, Risk: 1},
-	{Name: "patch", Row: &row831, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "paste", Row: &row832, Risk: 1},
+	{Name: "patch", Row: &row834, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive832},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive835},
 	{Name: "payload", Destroys: acts297},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
@@ -8043,27 +8054,27 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row100},
-	{Name: "perf record", Wrapper: &wrapper834},
-	{Name: "perf stat", Wrapper: &wrapper834},
-	{Name: "perf trace", Wrapper: &wrapper834},
-	{Name: "perl", Language: &language836, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper837},
+	{Name: "perf stat", Wrapper: &wrapper837},
+	{Name: "perf trace", Wrapper: &wrapper837},
+	{Name: "perl", Language: &language839, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row41, Is: 0x2000000000, Risk: 2},
 	{Name: "pfctl", Destroys: acts355},
 	{Name: "pg_dropcluster", Destroys: acts352},
-	{Name: "pg_dump", Row: &row757, Risk: 4},
-	{Name: "pg_dumpall", Row: &row757, Risk: 4},
+	{Name: "pg_dump", Row: &row760, Risk: 4},
+	{Name: "pg_dumpall", Row: &row760, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts758},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts758},
-	{Name: "pg_upgrade", Destroys: acts758},
+	{Name: "pg_resetwal", Destroys: acts761},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts761},
+	{Name: "pg_upgrade", Destroys: acts761},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row701, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts758},
-	{Name: "pgrep", Row: &row714, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row704, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts761},
+	{Name: "pgrep", Row: &row717, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts50},
 	{Name: "phinx", Destroys: acts154},
-	{Name: "php", Language: &language838, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row840, Risk: 1, Worse: worse841},
+	{Name: "php", Language: &language841, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row843, Risk: 1, Worse: worse844},
 	{Name: "php artisan", Arity: 3, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -8071,43 +8082,43 @@ var commands = [...]Command{
 	{Name: "php artisan route:list", Risk: 2},
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language617},
-	{Name: "php-cs-fixer", Row: &row843, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row843, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row827, Is: 0x2000000008, Risk: 2},
-	{Name: "phpdbg", Language: &language617},
-	{Name: "phpstan", Row: &row827, Is: 0x2000000008, Risk: 2},
-	{Name: "phpunit", Row: &row845, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cgi", Language: &language620},
+	{Name: "php-cs-fixer", Row: &row846, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row846, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row830, Is: 0x2000000008, Risk: 2},
+	{Name: "phpdbg", Language: &language620},
+	{Name: "phpstan", Row: &row830, Is: 0x2000000008, Risk: 2},
+	{Name: "phpunit", Row: &row848, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
 	{Name: "pico", Row: &row215},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language6},
-	{Name: "pidof", Row: &row847, Risk: 1},
+	{Name: "pidof", Row: &row850, Risk: 1},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row592},
+	{Name: "pigz", Row: &row595},
 	{Name: "pike", Language: &language6},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row843, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row849, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
+	{Name: "pint", Row: &row846, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row852, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row851, Risk: 1},
+	{Name: "pip check", Row: &row854, Risk: 1},
 	{Name: "pip config", Row: &row127, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row127, Risk: 5},
-	{Name: "pip download", Row: &row853, Is: 0x300000, Risk: 4, Worse: worse854},
-	{Name: "pip freeze", Row: &row851, Risk: 1},
-	{Name: "pip help", Row: &row851, Risk: 1},
-	{Name: "pip index", Row: &row851, Risk: 4},
-	{Name: "pip install", Row: &row853, Is: 0x2000300000, Risk: 4, Worse: worse854},
-	{Name: "pip list", Row: &row851, Risk: 1},
+	{Name: "pip download", Row: &row856, Is: 0x300000, Risk: 4, Worse: worse857},
+	{Name: "pip freeze", Row: &row854, Risk: 1},
+	{Name: "pip help", Row: &row854, Risk: 1},
+	{Name: "pip index", Row: &row854, Risk: 4},
+	{Name: "pip install", Row: &row856, Is: 0x2000300000, Risk: 4, Worse: worse857},
+	{Name: "pip list", Row: &row854, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row851, Risk: 1},
-	{Name: "pip uninstall", Row: &row853, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row853, Is: 0x2000200000, Risk: 4, Worse: worse854},
-	{Name: "pipenv", Row: &row856, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pip show", Row: &row854, Risk: 1},
+	{Name: "pip uninstall", Row: &row856, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row856, Is: 0x2000200000, Risk: 4, Worse: worse857},
+	{Name: "pipenv", Row: &row859, Arity: 2, Is: 0x2080000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse128},
 	{Name: "pipenv graph", Risk: 4, Worse: worse128},
 	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse128},
@@ -8132,72 +8143,72 @@ var commands = [...]Command{
 	{Name: "pipx upgrade", Is: 0x100000},
 	{Name: "pixi", Row: &row229, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper858, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper861, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper860, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper863, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts31},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
 	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts381},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row862, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row865, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row705},
-	{Name: "plutil", Row: &row864, Destroys: acts105},
-	{Name: "pm-suspend", Destroys: acts593},
+	{Name: "plocate", Row: &row708},
+	{Name: "plutil", Row: &row867, Destroys: acts105},
+	{Name: "pm-suspend", Destroys: acts596},
 	{Name: "pm2", Row: &row83, Arity: 2, Is: 0x100000000000, Destroys: acts397},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts105},
-	{Name: "pnpm", Row: &row866, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts126},
+	{Name: "pnpm", Row: &row869, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts126},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper868},
+	{Name: "pnpm -r exec", Wrapper: &wrapper871},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row804, Risk: 1},
-	{Name: "pnpm c list", Row: &row804, Risk: 1},
-	{Name: "pnpm c ls", Row: &row804, Risk: 1},
-	{Name: "pnpm c set", Row: &row805},
+	{Name: "pnpm c get", Row: &row807, Risk: 1},
+	{Name: "pnpm c list", Row: &row807, Risk: 1},
+	{Name: "pnpm c ls", Row: &row807, Risk: 1},
+	{Name: "pnpm c set", Row: &row808},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm config", Row: &row127, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row805},
-	{Name: "pnpm config get", Row: &row804, Risk: 1},
-	{Name: "pnpm config list", Row: &row804, Risk: 1},
-	{Name: "pnpm config ls", Row: &row804, Risk: 1},
-	{Name: "pnpm config set", Row: &row805},
+	{Name: "pnpm config delete", Row: &row808},
+	{Name: "pnpm config get", Row: &row807, Risk: 1},
+	{Name: "pnpm config list", Row: &row807, Risk: 1},
+	{Name: "pnpm config ls", Row: &row807, Risk: 1},
+	{Name: "pnpm config set", Row: &row808},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row127, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper133, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row127},
-	{Name: "pnpm exec", Wrapper: &wrapper868, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row870, Risk: 4, Worse: worse128},
+	{Name: "pnpm exec", Wrapper: &wrapper871, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row873, Risk: 4, Worse: worse128},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row802, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row870, Is: 0x300000, Risk: 4, Worse: worse128},
-	{Name: "pnpm install", Row: &row870, Is: 0x300000, Risk: 4, Worse: worse128},
-	{Name: "pnpm la", Row: &row870, Risk: 1},
+	{Name: "pnpm get", Row: &row805, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row873, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "pnpm install", Row: &row873, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "pnpm la", Row: &row873, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row870, Risk: 1},
-	{Name: "pnpm ll", Row: &row870, Risk: 1},
+	{Name: "pnpm list", Row: &row873, Risk: 1},
+	{Name: "pnpm ll", Row: &row873, Risk: 1},
 	{Name: "pnpm login", Row: &row127},
-	{Name: "pnpm ls", Row: &row870, Risk: 1},
-	{Name: "pnpm outdated", Row: &row870, Risk: 1},
+	{Name: "pnpm ls", Row: &row873, Risk: 1},
+	{Name: "pnpm outdated", Row: &row873, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row807},
+	{Name: "pnpm pkg set", Row: &row810},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row127, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row870, Risk: 1},
-	{Name: "pnpm run", Row: &row870, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "pnpm root", Row: &row873, Risk: 1},
+	{Name: "pnpm run", Row: &row873, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
 	{Name: "pnpm setup", Row: &row127},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row127, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row870, Risk: 2},
-	{Name: "pnpm test", Row: &row870, Risk: 2},
+	{Name: "pnpm t", Row: &row873, Risk: 2},
+	{Name: "pnpm test", Row: &row873, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -8206,17 +8217,17 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row870, Risk: 1},
+	{Name: "pnpm why", Row: &row873, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper133, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row135, Is: 0x40000000, Destroys: acts151},
 	{Name: "poetry", Row: &row229, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts383},
-	{Name: "poetry about", Row: &row872, Risk: 1},
+	{Name: "poetry about", Row: &row875, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row872, Risk: 1},
+	{Name: "poetry check", Row: &row875, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row872, Risk: 1},
-	{Name: "poetry env list", Row: &row872, Risk: 1},
+	{Name: "poetry env info", Row: &row875, Risk: 1},
+	{Name: "poetry env list", Row: &row875, Risk: 1},
 	{Name: "poetry env remove", Row: &row230},
 	{Name: "poetry env use", Row: &row230},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
@@ -8236,18 +8247,18 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row872, Risk: 1},
+	{Name: "poetry show", Row: &row875, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row872, Risk: 1, Worse: worse873},
+	{Name: "poetry version", Row: &row875, Risk: 1, Worse: worse876},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
-	{Name: "postcss", Row: &row875, Is: 0x80000},
+	{Name: "postcss", Row: &row878, Is: 0x80000},
 	{Name: "posting", Destroys: acts114},
-	{Name: "poweroff", Risk: 6, Destroys: acts593},
+	{Name: "poweroff", Risk: 6, Destroys: acts596},
 	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row877},
-	{Name: "pre-commit", Row: &row879, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row880},
+	{Name: "pre-commit", Row: &row882, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
@@ -8255,45 +8266,45 @@ var commands = [...]Command{
 	{Name: "prek", Is: 0x2000000000},
 	{Name: "presto", Row: &row100, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row881, Is: 0x2000080018, Risk: 2, Worse: worse103},
+	{Name: "prettier", Row: &row884, Is: 0x2000080018, Risk: 2, Worse: worse103},
 	{Name: "prime-run", Wrapper: &wrapper10},
 	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse882, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse885, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Row: &row884, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts885},
+	{Name: "prisma", Row: &row887, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts888},
 	{Name: "prisma db", Is: 0x800},
 	{Name: "prisma validate", Risk: 2},
-	{Name: "prisma1", Destroys: acts885},
+	{Name: "prisma1", Destroys: acts888},
 	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper887},
+	{Name: "prlimit", Wrapper: &wrapper890},
 	{Name: "profiles", Destroys: acts105},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row889, Is: 0x200, Risk: 2},
-	{Name: "prove", Row: &row891, Is: 0x2000000018, Risk: 5},
+	{Name: "protoc", Row: &row892, Is: 0x200, Risk: 2},
+	{Name: "prove", Row: &row894, Is: 0x2000000018, Risk: 5},
 	{Name: "proxychains", Wrapper: &wrapper10},
 	{Name: "proxychains4", Wrapper: &wrapper10},
-	{Name: "pry", Language: &language646, Is: 0x100000},
+	{Name: "pry", Language: &language649, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row827, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row830, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language6},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts772},
-	{Name: "psql", Row: &row893, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts775},
+	{Name: "psql", Row: &row896, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row714, Risk: 1},
+	{Name: "pstree", Row: &row717, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language107, Is: 0x100000},
-	{Name: "ptx", Row: &row895},
+	{Name: "ptx", Row: &row898},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper10},
-	{Name: "pulsar-admin", Destroys: acts675},
-	{Name: "pulumi", Row: &row897, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts898},
-	{Name: "pulumi preview", Row: &row900, Risk: 4},
+	{Name: "pulsar-admin", Destroys: acts678},
+	{Name: "pulumi", Row: &row900, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts901},
+	{Name: "pulumi preview", Row: &row903, Risk: 4},
 	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
@@ -8312,12 +8323,12 @@ var commands = [...]Command{
 	{Name: "pyenv install", Is: 0x100000},
 	{Name: "pyflakes", Row: &row56},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row902, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pylint", Row: &row905, Is: 0x80008, Risk: 2, Worse: worse86},
 	{Name: "pypy", Language: &language107, Handler: "module"},
 	{Name: "pypy3", Language: &language107, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row902, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pyright", Row: &row905, Is: 0x80008, Risk: 2, Worse: worse86},
 	{Name: "pyspark", Row: &row100},
-	{Name: "pytest", Row: &row904, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row907, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language107, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
@@ -8332,17 +8343,18 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse905},
-	{Name: "python -m pip download", Risk: 4, Worse: worse906},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse905},
-	{Name: "python -m pip install", Risk: 4, Worse: worse906},
-	{Name: "python -m pip list", Risk: 1, Worse: worse905},
-	{Name: "python -m pip show", Risk: 1, Worse: worse905},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse906},
+	{Name: "python -m pip check", Risk: 1, Worse: worse908},
+	{Name: "python -m pip download", Risk: 4, Worse: worse909},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse908},
+	{Name: "python -m pip install", Risk: 4, Worse: worse909},
+	{Name: "python -m pip list", Risk: 1, Worse: worse908},
+	{Name: "python -m pip show", Risk: 1, Worse: worse908},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse909},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
 	{Name: "python -m pytest", Risk: 2},
+	{Name: "python -m ruff", Risk: 3},
 	{Name: "python -m site", Risk: 1},
 	{Name: "python -m this", Risk: 1},
 	{Name: "python -m tokenize", Risk: 1},
@@ -8394,12 +8406,12 @@ var commands = [...]Command{
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
 	{Name: "r2", Row: &row100},
-	{Name: "rabbitmqadmin", Destroys: acts675},
-	{Name: "rabbitmqctl", Destroys: acts675},
+	{Name: "rabbitmqadmin", Destroys: acts678},
+	{Name: "rabbitmqctl", Destroys: acts678},
 	{Name: "racket", Language: &language6, Risk: 5},
 	{Name: "raco", Row: &row135, Is: 0x100000},
 	{Name: "radare2", Row: &row100},
-	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts907},
+	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts910},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8414,9 +8426,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts908},
-	{Name: "railway run", Wrapper: &wrapper910},
-	{Name: "rake", Row: &row117, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts907},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts911},
+	{Name: "railway run", Wrapper: &wrapper913},
+	{Name: "rake", Row: &row117, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts910},
 	{Name: "raku", Language: &language6},
 	{Name: "rambler", Destroys: acts50},
 	{Name: "rancher", Destroys: acts38},
@@ -8429,26 +8441,26 @@ var commands = [...]Command{
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
 	{Name: "rc-service", Is: 0x100000000000, Destroys: acts397},
-	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts911, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options912},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts914, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options915},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options912},
-	{Name: "rclone copyto", Transfer: &options912},
+	{Name: "rclone copy", Transfer: &options915},
+	{Name: "rclone copyto", Transfer: &options915},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options912, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options912, Risk: 6},
+	{Name: "rclone move", Transfer: &options915, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options915, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options912, Risk: 6},
+	{Name: "rclone sync", Transfer: &options915, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row661, Is: 0x80000},
+	{Name: "react-scripts", Row: &row664, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row914, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row917, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x800000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
@@ -8456,9 +8468,9 @@ var commands = [...]Command{
 	{Name: "realpath", Is: 0x800000000000000, Risk: 1},
 	{Name: "rebar3", Row: &row135, Arity: 2, Is: 0x2000000000, Destroys: acts151},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts593},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts596},
 	{Name: "red", Row: &row215},
-	{Name: "redis-cli", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Parent: true, Destroys: acts915},
+	{Name: "redis-cli", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Parent: true, Destroys: acts918},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8501,20 +8513,20 @@ var commands = [...]Command{
 	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row110},
 	{Name: "refinery", Destroys: acts50},
-	{Name: "reflex", Wrapper: &wrapper917},
-	{Name: "reg", Destroys: acts918},
+	{Name: "reflex", Wrapper: &wrapper920},
+	{Name: "reg", Destroys: acts921},
 	{Name: "regctl", Destroys: acts248},
 	{Name: "regedit", Destroys: acts105},
 	{Name: "regina", Language: &language6},
 	{Name: "regsvr32", Row: &row54},
-	{Name: "release-it", Destroys: acts795},
+	{Name: "release-it", Destroys: acts798},
 	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts919},
+	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts922},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts144},
-	{Name: "repo forall", Wrapper: &wrapper600},
+	{Name: "repo forall", Wrapper: &wrapper603},
 	{Name: "resize2fs", Destroys: acts84},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts52},
@@ -8525,7 +8537,7 @@ var commands = [...]Command{
 	{Name: "revive", Row: &row364},
 	{Name: "rexec", Row: &row39},
 	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row921, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row924, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
 	{Name: "rimraf", Row: &row282, Is: 0x80000, Destroys: acts280, Wipes: "removed"},
@@ -8535,51 +8547,51 @@ var commands = [...]Command{
 	{Name: "rlwrap", Wrapper: &wrapper10},
 	{Name: "rm", Row: &row282, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts280, Wipes: "asked"},
 	{Name: "rmdir", Row: &row282, Is: 0x100020, Risk: 3, Destroys: acts280, Wipes: "removed"},
-	{Name: "rollup", Row: &row923, Is: 0x2000080018, Risk: 2},
+	{Name: "rollup", Row: &row926, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
 	{Name: "route", Risk: 1, Worse: worse128, Destroys: acts355},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts675},
-	{Name: "rpm", Row: &row925, Risk: 5, Parent: true, Destroys: acts350},
-	{Name: "rpm --query", Risk: 1, Worse: worse926},
-	{Name: "rpm --version", Risk: 1, Worse: worse926},
-	{Name: "rpm -V", Risk: 1, Worse: worse926},
-	{Name: "rpm -Va", Risk: 1, Worse: worse926},
-	{Name: "rpm -q", Risk: 1, Worse: worse926},
-	{Name: "rpm -qR", Risk: 1, Worse: worse926},
-	{Name: "rpm -qa", Risk: 1, Worse: worse926},
-	{Name: "rpm -qai", Risk: 1, Worse: worse926},
-	{Name: "rpm -qal", Risk: 1, Worse: worse926},
-	{Name: "rpm -qc", Risk: 1, Worse: worse926},
-	{Name: "rpm -qd", Risk: 1, Worse: worse926},
-	{Name: "rpm -qf", Risk: 1, Worse: worse926},
-	{Name: "rpm -qi", Risk: 1, Worse: worse926},
-	{Name: "rpm -ql", Risk: 1, Worse: worse926},
+	{Name: "rpk", Destroys: acts678},
+	{Name: "rpm", Row: &row928, Risk: 5, Parent: true, Destroys: acts350},
+	{Name: "rpm --query", Risk: 1, Worse: worse929},
+	{Name: "rpm --version", Risk: 1, Worse: worse929},
+	{Name: "rpm -V", Risk: 1, Worse: worse929},
+	{Name: "rpm -Va", Risk: 1, Worse: worse929},
+	{Name: "rpm -q", Risk: 1, Worse: worse929},
+	{Name: "rpm -qR", Risk: 1, Worse: worse929},
+	{Name: "rpm -qa", Risk: 1, Worse: worse929},
+	{Name: "rpm -qai", Risk: 1, Worse: worse929},
+	{Name: "rpm -qal", Risk: 1, Worse: worse929},
+	{Name: "rpm -qc", Risk: 1, Worse: worse929},
+	{Name: "rpm -qd", Risk: 1, Worse: worse929},
+	{Name: "rpm -qf", Risk: 1, Worse: worse929},
+	{Name: "rpm -qi", Risk: 1, Worse: worse929},
+	{Name: "rpm -ql", Risk: 1, Worse: worse929},
 	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row925},
+	{Name: "rpmquery", Row: &row928},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row100, Wrapper: &wrapper834},
+	{Name: "rr", Row: &row100, Wrapper: &wrapper837},
 	{Name: "rsh", Row: &row39},
 	{Name: "rsnapshot", Destroys: acts52},
-	{Name: "rspec", Row: &row928, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row930, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse931, Destroys: acts932, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row931, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row933, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse934, Destroys: acts935, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper745},
+	{Name: "rtx exec", Wrapper: &wrapper748},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row934, Is: 0x80008, Risk: 2, Worse: worse103},
-	{Name: "ruby", Language: &language936, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row938, Risk: 1, Worse: worse939},
-	{Name: "ruff", Row: &row941, Is: 0x80200, Risk: 2, Worse: worse103, Parent: true},
-	{Name: "ruff analyze", Row: &row943},
-	{Name: "ruff check", Row: &row943},
+	{Name: "rubocop", Row: &row937, Is: 0x80008, Risk: 2, Worse: worse103},
+	{Name: "ruby", Language: &language939, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row941, Risk: 1, Worse: worse942},
+	{Name: "ruff", Row: &row944, Is: 0x80200, Risk: 2, Worse: worse103, Parent: true},
+	{Name: "ruff analyze", Row: &row946},
+	{Name: "ruff check", Row: &row946},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row943, Risk: 3},
+	{Name: "ruff format", Row: &row946, Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
-	{Name: "run0", Wrapper: &wrapper945, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper948, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row54},
 	{Name: "runghc", Language: &language6, Is: 0x100200},
@@ -8588,18 +8600,18 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper600},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper603},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row947, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row950, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row949, Is: 0x8, Risk: 3},
+	{Name: "rustfmt", Row: &row952, Is: 0x8, Risk: 3},
 	{Name: "rustup", Row: &row388, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row951, Risk: 1},
+	{Name: "rustup show", Row: &row954, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row951, Risk: 1},
+	{Name: "rustup which", Row: &row954, Risk: 1},
 	{Name: "rview", Row: &row215},
 	{Name: "rvim", Row: &row215},
 	{Name: "rxvt", Is: 0x4},
@@ -8609,11 +8621,11 @@ var commands = [...]Command{
 	{Name: "rye run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts19},
-	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts731, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts734, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options78},
 	{Name: "s3cmd put", Transfer: &options78},
 	{Name: "s3cmd sync", Transfer: &options78},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts731, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts734, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options78},
 	{Name: "s5cmd mv", Transfer: &options78},
 	{Name: "s5cmd sync", Transfer: &options78},
@@ -8631,10 +8643,10 @@ var commands = [...]Command{
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row953, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts588},
+	{Name: "sbt", Row: &row956, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts591},
 	{Name: "sbt console", Is: 0x800},
 	{Name: "sc", Destroys: acts397},
-	{Name: "scala", Row: &row653, Language: &language6, Is: 0x1200},
+	{Name: "scala", Row: &row656, Language: &language6, Is: 0x1200},
 	{Name: "scala-cli", Language: &language6, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
@@ -8642,72 +8654,72 @@ var commands = [...]Command{
 	{Name: "scalene", Language: &language1},
 	{Name: "scaleway", Destroys: acts194},
 	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row955, Risk: 1},
+	{Name: "scc", Row: &row958, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row117, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row957, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row960, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts84},
 	{Name: "scutil", Destroys: acts105},
 	{Name: "scw", Row: &row26, Destroys: acts194},
-	{Name: "sdiff", Row: &row959, Risk: 1},
+	{Name: "sdiff", Row: &row962, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts50},
 	{Name: "sea-orm-cli", Destroys: acts50},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "sed", Row: &row961, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse962},
+	{Name: "sed", Row: &row964, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse965},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts795},
-	{Name: "semgrep", Row: &row964, Risk: 2, Worse: worse86},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts798},
+	{Name: "semgrep", Row: &row967, Risk: 2, Worse: worse86},
 	{Name: "sendemail", Destroys: acts19},
 	{Name: "sendmail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts965},
-	{Name: "sequelize-cli", Destroys: acts965},
+	{Name: "sequelize", Arity: 2, Destroys: acts968},
+	{Name: "sequelize-cli", Destroys: acts968},
 	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
 	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts397},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse882, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper967},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse885, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper970},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row969, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row971},
+	{Name: "setfacl", Row: &row972, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row974},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper579, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper973},
+	{Name: "setpriv", Wrapper: &wrapper582, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper976},
 	{Name: "setuidgid", Wrapper: &wrapper362},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts84},
-	{Name: "sftp", Row: &row957, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper975, Is: 0x1},
+	{Name: "sftp", Row: &row960, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper978, Is: 0x1},
 	{Name: "sg_format", Destroys: acts84},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts84},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row735, Risk: 1},
-	{Name: "sha224sum", Row: &row735, Risk: 1},
-	{Name: "sha256sum", Row: &row735, Risk: 1},
-	{Name: "sha384sum", Row: &row735, Risk: 1},
-	{Name: "sha512sum", Row: &row735, Risk: 1},
-	{Name: "shasum", Row: &row977, Risk: 1},
+	{Name: "sha1sum", Row: &row738, Risk: 1},
+	{Name: "sha224sum", Row: &row738, Risk: 1},
+	{Name: "sha256sum", Row: &row738, Risk: 1},
+	{Name: "sha384sum", Row: &row738, Risk: 1},
+	{Name: "sha512sum", Row: &row738, Risk: 1},
+	{Name: "shasum", Row: &row980, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
 	{Name: "shellcheck", Row: &row216, Risk: 2, Worse: worse86},
-	{Name: "shfmt", Row: &row979, Risk: 2, Worse: worse86},
+	{Name: "shfmt", Row: &row982, Risk: 2, Worse: worse86},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row981, Is: 0x4000100020, Risk: 6, Destroys: acts280, Wipes: "files"},
-	{Name: "shuf", Row: &row983, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts593},
+	{Name: "shred", Row: &row984, Is: 0x4000100020, Risk: 6, Destroys: acts280, Wipes: "files"},
+	{Name: "shuf", Row: &row986, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts596},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts14},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row784, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row787, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
 	{Name: "sk", Row: &row402},
 	{Name: "skaffold", Row: &row26, Is: 0x2000000000, Destroys: acts38},
@@ -8734,9 +8746,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper985},
-	{Name: "sops exec-file", Wrapper: &wrapper987},
-	{Name: "sort", Row: &row989, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper988},
+	{Name: "sops exec-file", Wrapper: &wrapper990},
+	{Name: "sort", Row: &row992, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -8744,10 +8756,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row100},
 	{Name: "spark-sql", Row: &row100, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts105},
-	{Name: "sphinx-build", Row: &row991, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row994, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
 	{Name: "split", Row: &row253, Risk: 3},
-	{Name: "sponge", Row: &row993, Is: 0x20},
+	{Name: "sponge", Row: &row996, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -8759,7 +8771,7 @@ var commands = [...]Command{
 	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row100, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row995, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row998, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row100, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row100},
@@ -8768,17 +8780,17 @@ var commands = [...]Command{
 	{Name: "sqlx", Destroys: acts50},
 	{Name: "srm", Row: &row282, Is: 0x100000, Risk: 6, Destroys: acts280, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row997, Risk: 1},
+	{Name: "ss", Row: &row1000, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row999, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row999, Wrapper: &wrapper1001, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row1002, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row1002, Wrapper: &wrapper1004, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row1003, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "ssh-keygen", Row: &row1006, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts19},
 	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row1005, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts151},
+	{Name: "stack", Row: &row1008, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts151},
 	{Name: "stack bench", Risk: 2, Worse: worse128},
 	{Name: "stack build", Risk: 2, Worse: worse128},
 	{Name: "stack eval", Is: 0x800},
@@ -8790,35 +8802,35 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2, Worse: worse128},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse103},
-	{Name: "standard-version", Destroys: acts795},
+	{Name: "standard-version", Destroys: acts798},
 	{Name: "standardrb", Row: &row110},
 	{Name: "start", Row: &row54},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row1007, Is: 0x800080000000000, Risk: 1},
+	{Name: "stat", Row: &row1010, Is: 0x800080000000000, Risk: 1},
 	{Name: "staticcheck", Row: &row364, Is: 0x8, Risk: 2, Worse: worse86},
-	{Name: "stdbuf", Wrapper: &wrapper1009, Is: 0x1000000000000000},
+	{Name: "stdbuf", Wrapper: &wrapper1012, Is: 0x1000000000000000},
 	{Name: "steampipe", Row: &row100},
 	{Name: "step", Is: 0x100000, Destroys: acts20},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row875, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper716, Is: 0x20000},
+	{Name: "storybook", Row: &row878, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper719, Is: 0x20000},
 	{Name: "strapi", Destroys: acts297},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row1011, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row1014, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row83, Is: 0x2000080008, Risk: 2, Worse: worse103},
 	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper579, Is: 0x1},
+	{Name: "su-exec", Wrapper: &wrapper582, Is: 0x1},
 	{Name: "subl", Row: &row215},
 	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper1013, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper1016, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row141, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1014},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1017},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts397},
 	{Name: "supervisord", Is: 0x4},
@@ -8826,7 +8838,7 @@ var commands = [...]Command{
 	{Name: "surge .", Transfer: &options79},
 	{Name: "surreal", Row: &row100},
 	{Name: "sv", Destroys: acts397},
-	{Name: "svelte-check", Row: &row1016, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "svelte-check", Row: &row1019, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts144},
 	{Name: "sw_vers", Risk: 1},
@@ -8835,7 +8847,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1018, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1021, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8844,8 +8856,8 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row1020, Is: 0x200},
-	{Name: "swiftc", Row: &row1020, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row1023, Is: 0x200},
+	{Name: "swiftc", Row: &row1023, Is: 0x200, Risk: 2},
 	{Name: "swiftlint", Is: 0x2000000018},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
@@ -8853,10 +8865,10 @@ var commands = [...]Command{
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
 	{Name: "sysadminctl", Destroys: acts177},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1021},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1024},
 	{Name: "sysdig", Row: &row100},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1023, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts397},
+	{Name: "systemctl", Row: &row1026, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts397},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -8871,32 +8883,32 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1024},
+	{Name: "systemctl show", Risk: 1, Worse: worse1027},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1026},
+	{Name: "systemd-run", Wrapper: &wrapper1029},
 	{Name: "systemsetup", Destroys: acts105},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1028, Risk: 1},
-	{Name: "tail", Row: &row1030, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row1031, Risk: 1},
+	{Name: "tail", Row: &row1033, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x100000, Destroys: acts194},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
-	{Name: "tap", Row: &row651, Is: 0x80000},
-	{Name: "tar", Row: &row1032, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1033, Destroys: acts1034, Recursive: []string{"*"}},
+	{Name: "tap", Row: &row654, Is: 0x80000},
+	{Name: "tar", Row: &row1035, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1036, Destroys: acts1037, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row1036, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1039, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
 	{Name: "taskkill", Is: 0x100000000000, Destroys: acts381},
-	{Name: "taskset", Wrapper: &wrapper1038, Is: 0x20000},
+	{Name: "taskset", Wrapper: &wrapper1041, Is: 0x20000},
 	{Name: "tc", Destroys: acts355},
-	{Name: "tcc", Row: &row1040, Is: 0x1200},
+	{Name: "tcc", Row: &row1043, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts105},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row100},
@@ -8904,42 +8916,42 @@ var commands = [...]Command{
 	{Name: "tdl", Destroys: acts14},
 	{Name: "tea", Arity: 2, Destroys: acts411},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row1042, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1045, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
-	{Name: "telinit", Risk: 6, Destroys: acts593},
+	{Name: "telinit", Risk: 6, Destroys: acts596},
 	{Name: "teller"},
 	{Name: "teller run", Wrapper: &wrapper343},
-	{Name: "telnet", Row: &row771, Is: 0x8028000400000, Risk: 4},
+	{Name: "telnet", Row: &row774, Is: 0x8028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row1044, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1045},
+	{Name: "terraform", Row: &row1047, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1048},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row1047, Risk: 3},
+	{Name: "terraform fmt", Row: &row1050, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row1047, Risk: 4},
-	{Name: "terraform graph", Row: &row1047, Risk: 1},
+	{Name: "terraform get", Row: &row1050, Risk: 4},
+	{Name: "terraform graph", Row: &row1050, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row1047, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1050, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row1047, Risk: 1},
-	{Name: "terraform plan", Row: &row1047, Risk: 4},
-	{Name: "terraform providers", Row: &row1047, Arity: 3, Risk: 1, Worse: worse128, Parent: true},
+	{Name: "terraform output", Row: &row1050, Risk: 1},
+	{Name: "terraform plan", Row: &row1050, Risk: 4},
+	{Name: "terraform providers", Row: &row1050, Arity: 3, Risk: 1, Worse: worse128, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row1047, Risk: 1},
+	{Name: "terraform show", Row: &row1050, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1049, Risk: 4},
-	{Name: "terraform state pull", Row: &row1049, Risk: 4},
-	{Name: "terraform state show", Row: &row1049, Risk: 4},
+	{Name: "terraform state list", Row: &row1052, Risk: 4},
+	{Name: "terraform state pull", Row: &row1052, Risk: 4},
+	{Name: "terraform state show", Row: &row1052, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row1047, Risk: 1},
-	{Name: "terraform version", Row: &row1047, Risk: 1},
+	{Name: "terraform validate", Row: &row1050, Risk: 1},
+	{Name: "terraform version", Row: &row1050, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row1044, Arity: 2, Destroys: acts1045},
+	{Name: "terragrunt", Row: &row1047, Arity: 2, Destroys: acts1048},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
@@ -8947,13 +8959,13 @@ var commands = [...]Command{
 	{Name: "testdisk", Destroys: acts84},
 	{Name: "texlua", Language: &language375},
 	{Name: "textql", Row: &row100},
-	{Name: "tflint", Row: &row1051, Is: 0x2000000010, Risk: 2, Worse: worse162},
+	{Name: "tflint", Row: &row1054, Is: 0x2000000010, Risk: 2, Worse: worse162},
 	{Name: "tftp", Row: &row39, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper1053, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1056, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper1055, Is: 0x1002000000000000},
+	{Name: "timeout", Wrapper: &wrapper1058, Is: 0x1002000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
@@ -8962,16 +8974,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1057, Risk: 1},
-	{Name: "tomlq", Row: &row1059, Risk: 5},
+	{Name: "tokei", Row: &row1060, Risk: 1},
+	{Name: "tomlq", Row: &row1062, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1061},
+	{Name: "toolbox run", Wrapper: &wrapper1064},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row1063, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row793, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse794},
+	{Name: "touch", Row: &row1066, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row796, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse797},
 	{Name: "toybox", Wrapper: &wrapper121},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -8984,19 +8996,19 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts280},
 	{Name: "trash-put", Row: &row282, Destroys: acts280, Wipes: "removed"},
 	{Name: "trdsql", Row: &row100},
-	{Name: "tree", Row: &row1065, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1068, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
 	{Name: "trino", Row: &row100, Is: 0x4000000},
 	{Name: "troff", Row: &row141},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1067, Is: 0x100020, Risk: 6, Destroys: acts280, Wipes: "files"},
+	{Name: "truncate", Row: &row1070, Is: 0x100020, Risk: 6, Destroys: acts280, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1069},
-	{Name: "tsc", Row: &row1071, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1072},
+	{Name: "tsc", Row: &row1074, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
@@ -9013,17 +9025,17 @@ var commands = [...]Command{
 	{Name: "ttyd", Wrapper: &wrapper10},
 	{Name: "tune2fs", Destroys: acts84},
 	{Name: "tup", Row: &row117, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1073, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1074},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts772},
+	{Name: "turbo", Row: &row1076, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1077},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts775},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts14},
 	{Name: "twine", Row: &row127, Destroys: acts383},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1076, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1077},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1077},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1077},
+	{Name: "typedoc", Row: &row1079, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1080},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1080},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1080},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row216, Risk: 2, Worse: worse86},
 	{Name: "uftrace", Is: 0x4},
@@ -9032,30 +9044,30 @@ var commands = [...]Command{
 	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ul", Row: &row141},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper600},
+	{Name: "ultra", Wrapper: &wrapper603},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper1079},
+	{Name: "unbuffer", Wrapper: &wrapper1082},
 	{Name: "uncompress", Row: &row227},
 	{Name: "unexpand", Row: &row369, Risk: 1},
-	{Name: "uniq", Row: &row1081, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1083, Is: 0x2000000018, Risk: 2},
+	{Name: "uniq", Row: &row1084, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1086, Is: 0x2000000018, Risk: 2},
 	{Name: "unix2dos", Row: &row337, Risk: 3},
 	{Name: "unix2mac", Row: &row337},
 	{Name: "unlink", Row: &row282, Is: 0x100020, Risk: 6, Destroys: acts280, Wipes: "files"},
-	{Name: "unlz4", Row: &row720},
-	{Name: "unlzma", Row: &row722},
-	{Name: "unpigz", Row: &row592},
+	{Name: "unlz4", Row: &row723},
+	{Name: "unlzma", Row: &row725},
+	{Name: "unpigz", Row: &row595},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1085},
+	{Name: "unshare", Wrapper: &wrapper1088},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row722, Risk: 3},
-	{Name: "unzip", Row: &row1087, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1088},
-	{Name: "unzstd", Row: &row1090, Risk: 3},
+	{Name: "unxz", Row: &row725, Risk: 3},
+	{Name: "unzip", Row: &row1090, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1091},
+	{Name: "unzstd", Row: &row1093, Risk: 3},
 	{Name: "up", Destroys: acts37},
 	{Name: "upcloud", Destroys: acts194},
 	{Name: "upctl", Destroys: acts194},
@@ -9066,24 +9078,24 @@ var commands = [...]Command{
 	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts177},
 	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts177},
 	{Name: "users", Row: &row141, Risk: 1},
-	{Name: "usql", Row: &row701, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "usql", Row: &row704, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts7},
 	{Name: "uudecode", Row: &row141},
 	{Name: "uuencode", Row: &row141},
-	{Name: "uv", Row: &row229, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1091},
+	{Name: "uv", Row: &row229, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1094},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1093, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1095, Risk: 4},
+	{Name: "uv build", Row: &row1096, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1098, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1097, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1097, Risk: 1},
-	{Name: "uv pip list", Row: &row1097, Risk: 1},
-	{Name: "uv pip show", Row: &row1097, Risk: 1},
-	{Name: "uv pip tree", Row: &row1097, Risk: 1},
+	{Name: "uv pip check", Row: &row1100, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1100, Risk: 1},
+	{Name: "uv pip list", Row: &row1100, Risk: 1},
+	{Name: "uv pip show", Row: &row1100, Risk: 1},
+	{Name: "uv pip tree", Row: &row1100, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1099, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1102, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2, Worse: worse437},
 	{Name: "uv run flake8", Risk: 2},
@@ -9109,7 +9121,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row216, Risk: 2, Worse: worse86},
-	{Name: "valgrind", Wrapper: &wrapper1101},
+	{Name: "valgrind", Wrapper: &wrapper1104},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts87},
 	{Name: "vbc", Is: 0x200},
@@ -9117,12 +9129,12 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row135, Is: 0x100000, Destroys: acts151},
 	{Name: "vdir", Row: &row296, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row1103, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts791, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1106, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts794, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
-	{Name: "vercel inspect", Row: &row1104, Risk: 4},
-	{Name: "vercel list", Row: &row1104, Risk: 4},
-	{Name: "vercel logs", Row: &row1104, Risk: 4},
-	{Name: "vercel ls", Row: &row1104, Risk: 4},
+	{Name: "vercel inspect", Row: &row1107, Risk: 4},
+	{Name: "vercel list", Row: &row1107, Risk: 4},
+	{Name: "vercel logs", Row: &row1107, Risk: 4},
+	{Name: "vercel ls", Row: &row1107, Risk: 4},
 	{Name: "vgreduce", Destroys: acts84},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts84},
 	{Name: "vi", Row: &row215},
@@ -9134,9 +9146,9 @@ var commands = [...]Command{
 	{Name: "vipw", Destroys: acts177},
 	{Name: "virsh", Destroys: acts7},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row923, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row926, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row1106, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1109, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
@@ -9144,7 +9156,7 @@ var commands = [...]Command{
 	{Name: "volta run", Wrapper: &wrapper46},
 	{Name: "vsce", Destroys: acts151},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1071, Is: 0x2000080218, Risk: 2},
+	{Name: "vue-tsc", Row: &row1074, Is: 0x2000080218, Risk: 2},
 	{Name: "vultr", Destroys: acts194},
 	{Name: "vultr-cli", Destroys: acts194},
 	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse86},
@@ -9158,22 +9170,22 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1108, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1110},
+	{Name: "watch", Wrapper: &wrapper1111, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1113},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row26, Destroys: acts104},
-	{Name: "wc", Row: &row1112, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1115, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts151},
-	{Name: "webpack", Row: &row923, Is: 0x2000080018, Risk: 2},
+	{Name: "webpack", Row: &row926, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row54, Is: 0x10008000000000},
-	{Name: "werf", Destroys: acts603},
+	{Name: "werf", Destroys: acts606},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper600},
+	{Name: "west forall", Wrapper: &wrapper603},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts355},
-	{Name: "wget", Row: &row1114, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1115, Keeps: &keeps1116},
+	{Name: "wget", Row: &row1117, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1118, Keeps: &keeps1119},
 	{Name: "wget2", Is: 0x10008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
@@ -9186,7 +9198,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row1118, Is: 0x100000, Risk: 6, Destroys: acts280},
+	{Name: "wipe", Row: &row1121, Is: 0x100000, Risk: 6, Destroys: acts280},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts84},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row100},
@@ -9199,79 +9211,79 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1119},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1122},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
 	{Name: "wscat", Row: &row39, Is: 0x10008000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper1121, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper600},
+	{Name: "wsl", Wrapper: &wrapper1124, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper603},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper629},
+	{Name: "x86_64", Wrapper: &wrapper632},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts780},
+	{Name: "xbps-remove", Destroys: acts783},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1123, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1124},
+	{Name: "xcodebuild", Row: &row1126, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1127},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts84},
-	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts623},
-	{Name: "xhs", Is: 0x10008020000000, Destroys: acts623},
+	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts626},
+	{Name: "xhs", Is: 0x10008020000000, Destroys: acts626},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts381},
-	{Name: "xmllint", Row: &row1126, Risk: 1, Worse: worse1127},
+	{Name: "xmllint", Row: &row1129, Risk: 1, Worse: worse1130},
 	{Name: "xo", Risk: 2, Worse: worse103},
 	{Name: "xonsh", Language: &language107, Is: 0x100000},
-	{Name: "xq", Row: &row1059, Risk: 5},
+	{Name: "xq", Row: &row1062, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper279},
-	{Name: "xxd", Row: &row1129, Risk: 1},
-	{Name: "xz", Row: &row722, Risk: 3},
+	{Name: "xxd", Row: &row1132, Risk: 1},
+	{Name: "xz", Row: &row725, Risk: 3},
 	{Name: "xzcat", Row: &row139, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row141},
 	{Name: "xzgrep", Row: &row143, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "xzless", Row: &row141},
 	{Name: "xzmore", Row: &row141},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1131, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "yamllint", Row: &row1134, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "yapf", Row: &row56, Risk: 3},
-	{Name: "yarn", Row: &row866, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts126},
+	{Name: "yarn", Row: &row869, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts126},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn config", Row: &row127, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row804, Risk: 1},
-	{Name: "yarn config list", Row: &row804, Risk: 1},
-	{Name: "yarn config set", Row: &row805},
-	{Name: "yarn config unset", Row: &row805},
+	{Name: "yarn config get", Row: &row807, Risk: 1},
+	{Name: "yarn config list", Row: &row807, Risk: 1},
+	{Name: "yarn config set", Row: &row808},
+	{Name: "yarn config unset", Row: &row808},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row127, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper133, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper868, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper871, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row127, Is: 0x200000},
-	{Name: "yarn info", Row: &row870, Risk: 4},
-	{Name: "yarn install", Row: &row870, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row870, Risk: 1},
+	{Name: "yarn info", Row: &row873, Risk: 4},
+	{Name: "yarn install", Row: &row873, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row873, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row870, Risk: 1},
+	{Name: "yarn list", Row: &row873, Risk: 1},
 	{Name: "yarn login", Row: &row127},
 	{Name: "yarn npm", Row: &row127, Risk: 6},
 	{Name: "yarn plugin", Row: &row127, Is: 0x100000},
 	{Name: "yarn publish", Row: &row127, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row870, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "yarn run", Row: &row873, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row870, Risk: 2},
+	{Name: "yarn test", Row: &row873, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -9279,20 +9291,20 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row870, Risk: 1},
-	{Name: "yarn why", Row: &row870, Risk: 1},
+	{Name: "yarn versions", Row: &row873, Risk: 1},
+	{Name: "yarn why", Row: &row873, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper600},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper603},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row769, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts825},
+	{Name: "yasm", Row: &row772, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts828},
 	{Name: "yc", Destroys: acts194},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row1133, Risk: 4},
-	{Name: "yq", Row: &row1135, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1136},
-	{Name: "yt-dlp", Row: &row1133, Risk: 4},
+	{Name: "youtube-dl", Row: &row1136, Risk: 4},
+	{Name: "yq", Row: &row1138, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1139},
+	{Name: "yt-dlp", Row: &row1136, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
@@ -9302,32 +9314,32 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row141},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts885},
+	{Name: "zenstack", Destroys: acts888},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts84},
 	{Name: "zgrep", Row: &row143, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1138, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1141, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1140, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row1143, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts239},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row718, Risk: 1},
+	{Name: "zless", Row: &row721, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row718},
+	{Name: "zmore", Row: &row721},
 	{Name: "zpool", Is: 0x4000000000, Destroys: acts84},
 	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1090, Risk: 3},
+	{Name: "zstd", Row: &row1093, Risk: 3},
 	{Name: "zstdcat", Row: &row141},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row141},
-	{Name: "zstdmt", Row: &row1090},
+	{Name: "zstdmt", Row: &row1093},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},
@@ -9336,518 +9348,518 @@ var commands = [...]Command{
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 1785, 1926, 0, 0, 0, 0, 0, 2958, 0, 0, 0, 0, 1886, 0, 0,
-	0, 0, 2087, 0, 0, 0, 0, 0, 1252, 1057, 0, 0, 0, 0, 2667, 0, 0, 0, 0, 0, 843, 2118, 0, 0, 0, 0, 518, 0, 836, 0, 3777, 368,
-	0, 0, 0, 0, 0, 0, 3068, 0, 0, 3811, 489, 462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1165, 0, 335, 0, 0, 0, 0, 2494, 2651, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 851, 0, 3707, 3331, 0, 1144, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3404, 0, 278, 2870, 0, 1490, 0, 0, 0, 0, 0, 2492, 0, 0, 0, 0, 621, 2150, 2329, 0, 1266,
-	0, 0, 0, 0, 0, 0, 0, 0, 3218, 0, 0, 0, 0, 0, 2195, 0, 0, 0, 0, 0, 0, 311, 1975, 0, 0, 0, 0, 0, 2163, 0, 1085, 3609,
-	2411, 0, 0, 0, 0, 0, 319, 0, 0, 3607, 1858, 0, 0, 0, 0, 0, 0, 0, 0, 1614, 0, 0, 0, 0, 1328, 0, 2328, 0, 2960, 1527, 0, 925,
-	550, 1891, 0, 400, 0, 0, 0, 0, 396, 0, 683, 0, 0, 0, 0, 3326, 0, 3047, 0, 0, 0, 0, 0, 0, 412, 2475, 0, 1835, 0, 0, 0, 0,
-	0, 0, 3373, 2561, 0, 0, 507, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1599, 43, 0, 0, 0, 0, 0, 0, 0, 2739, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 973, 532, 0, 0, 769, 3701, 0, 0, 0, 0, 0, 0, 0, 0, 2126, 1787, 3136, 0, 3195, 0, 0, 0, 2609, 0, 0, 50, 771, 2902, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 818, 178, 0, 0, 0, 2078, 0, 0, 0, 1705, 0, 0, 0, 52, 0, 0, 0, 0, 0, 1236, 0, 0,
-	759, 0, 2600, 3236, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2179, 2614, 3635, 0, 0, 290, 2120, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1752, 0, 1960, 1449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186, 2470, 371, 98, 938, 3642, 0, 0, 1441, 0, 2178, 3549, 0, 0, 0, 0,
-	0, 0, 0, 0, 1090, 0, 2812, 0, 0, 0, 0, 0, 0, 0, 0, 1781, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3756, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1032, 0, 0, 0, 0, 0, 1588, 0, 0, 3803, 0, 0, 0, 2661, 1492, 0, 1694,
-	2194, 0, 0, 0, 0, 0, 0, 0, 706, 2249, 2727, 3036, 0, 0, 0, 0, 0, 0, 1721, 0, 0, 2656, 0, 0, 0, 0, 0, 0, 2779, 338, 3043, 2033,
-	0, 0, 0, 0, 0, 0, 0, 853, 3169, 1899, 0, 0, 0, 3718, 0, 0, 0, 0, 0, 0, 431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2634, 0, 0, 0, 0, 0, 0, 2453, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 634, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 472, 1232, 2501, 0, 0, 3470, 0, 0, 2060, 0, 2301, 0, 13, 0, 0, 0, 1871, 0, 1791, 2882, 0, 0, 0,
-	0, 0, 0, 1863, 0, 2896, 0, 0, 0, 254, 0, 0, 0, 2541, 0, 0, 0, 0, 0, 0, 0, 482, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	321, 0, 0, 460, 0, 0, 0, 0, 1955, 0, 0, 0, 0, 494, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3086, 0, 0, 0, 3832, 0,
-	0, 3311, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3645, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1819, 0, 0, 0, 0, 2072, 0, 0, 77, 376, 2531, 3191, 0, 0, 0, 1383, 0, 0, 0, 0, 0, 0, 0, 0, 3647, 2228, 0, 3781, 0, 0, 0, 0,
-	0, 0, 0, 0, 1341, 0, 1228, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2488, 2095, 0, 646, 0, 0, 0, 3412, 0, 0,
-	0, 0, 1114, 2149, 0, 0, 1177, 0, 1738, 0, 0, 0, 3032, 0, 0, 2926, 0, 0, 0, 169, 0, 1439, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1278, 0, 0, 898, 2811, 0, 2643, 0, 0, 1160, 0, 0, 0, 0, 0, 3120, 0, 0, 0, 0, 492, 0, 0, 0, 0, 0, 0, 0, 1796, 0, 0, 0,
-	0, 0, 3001, 0, 0, 0, 0, 524, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 3802, 0, 0, 2602, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1006, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1681, 0, 0, 1983, 3686, 0, 0, 0, 1403, 0, 0, 2151,
-	0, 0, 0, 2482, 0, 0, 2498, 0, 3456, 1669, 0, 0, 0, 1335, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1484, 2368, 0, 0,
-	0, 0, 0, 0, 1613, 0, 0, 406, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 395, 3368, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 1293, 0, 0, 0, 0, 0, 0, 2336, 0, 2101, 0, 0, 120, 0, 0, 0, 0, 0, 0, 0, 2703, 0,
-	0, 0, 0, 0, 0, 3372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2677, 0, 0, 0, 0, 0, 0, 3321, 3757, 0, 2001, 2055, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 684, 0, 0, 0, 0, 0, 0, 0, 0, 670, 0, 0, 0, 1213, 0, 0, 0, 2705, 0, 2496, 0, 0, 0, 0,
-	0, 2686, 0, 0, 0, 0, 0, 1237, 1638, 1740, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1209, 0, 0, 0, 0, 0, 0, 415, 0, 0, 0, 0, 0,
-	0, 0, 0, 2089, 0, 0, 2155, 3401, 0, 0, 0, 0, 0, 2718, 0, 0, 0, 0, 0, 3679, 0, 0, 0, 0, 0, 0, 1264, 0, 0, 0, 0, 0,
-	0, 1397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2627, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 3300, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1287, 1857, 0, 0, 1504, 0, 985, 0,
-	0, 0, 0, 0, 1488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 923, 2513, 0, 0, 0, 0, 0, 343, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1709, 0, 0, 1434, 0, 528, 2809, 0, 454, 2465, 0, 3334, 1903, 0, 2709, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1485, 0, 0, 2968, 3295,
-	0, 2862, 0, 0, 0, 0, 0, 0, 0, 0, 3737, 0, 0, 0, 0, 0, 0, 1350, 0, 0, 0, 0, 2526, 0, 0, 3375, 0, 0, 0, 0, 0, 2404,
-	0, 0, 0, 912, 3121, 0, 0, 0, 2294, 0, 3620, 0, 0, 0, 2343, 0, 0, 0, 0, 3568, 0, 0, 782, 514, 1630, 3177, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2434, 0, 3826, 0, 0, 0, 0, 0, 710, 1186, 0, 0, 3427, 659, 2381, 0, 0, 0, 0, 3020, 0, 0, 1498, 0,
-	0, 1873, 0, 1799, 3431, 0, 0, 0, 0, 0, 0, 0, 2865, 708, 0, 0, 0, 0, 1147, 1192, 102, 2023, 0, 0, 0, 3346, 1102, 0, 2823, 0, 0, 0,
-	0, 0, 815, 0, 0, 0, 0, 3436, 0, 0, 0, 296, 2626, 0, 0, 2984, 2008, 0, 0, 0, 0, 2825, 1612, 0, 3430, 2537, 0, 0, 0, 0, 0, 1223,
-	0, 2732, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1531, 0, 1285, 0, 0, 1170, 3005, 0, 0, 0, 1887, 0, 0, 0, 0, 0, 0,
-	1408, 2444, 2784, 0, 0, 0, 0, 0, 0, 1786, 0, 0, 0, 0, 0, 0, 0, 1238, 0, 0, 1229, 2464, 2842, 3556, 1558, 1941, 680, 3418, 0, 497, 0, 0,
-	0, 0, 0, 0, 0, 0, 1008, 1591, 3831, 0, 0, 975, 2334, 3444, 0, 0, 2974, 0, 2564, 0, 0, 0, 0, 0, 0, 0, 1952, 0, 0, 0, 0, 0,
-	0, 0, 804, 0, 0, 0, 0, 2676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 951, 0, 1461, 0, 0, 2867, 0, 0, 0, 1235, 0, 0, 0,
-	0, 0, 0, 0, 1595, 0, 0, 0, 0, 0, 0, 3551, 3660, 692, 1506, 2183, 0, 988, 0, 2298, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1666, 0, 0, 0, 0, 745, 0, 0, 0, 0, 0, 3739, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2262, 0, 0, 0, 78, 0, 0, 0,
-	0, 2841, 0, 0, 0, 1479, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 295, 3064, 1034, 0,
-	0, 3348, 2085, 0, 0, 0, 0, 0, 0, 2011, 3066, 355, 2210, 0, 0, 0, 2807, 0, 0, 0, 700, 0, 0, 0, 0, 1519, 2550, 0, 0, 0, 0, 3245,
-	0, 578, 0, 0, 0, 0, 0, 0, 1029, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 0, 0, 0, 48, 891, 3260, 0, 936,
-	0, 0, 1395, 0, 0, 0, 0, 0, 0, 3224, 0, 2170, 1381, 0, 0, 219, 0, 2575, 0, 417, 0, 3419, 0, 0, 3233, 0, 0, 0, 0, 0, 0, 0,
-	3227, 0, 0, 0, 0, 679, 0, 0, 0, 0, 2868, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3059, 0, 0, 0, 896, 0, 0, 0, 0,
-	0, 0, 1359, 0, 0, 1702, 0, 0, 0, 999, 2682, 3183, 0, 0, 2979, 3641, 0, 0, 0, 0, 0, 2858, 0, 0, 0, 0, 1808, 0, 0, 3468, 2030, 97,
-	0, 0, 0, 3175, 0, 1741, 2472, 3813, 0, 0, 0, 0, 2417, 0, 0, 0, 639, 727, 1622, 1540, 0, 0, 3768, 0, 0, 193, 22, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3277, 0, 0, 0, 0, 1099, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1161, 0, 0, 3693, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3761, 2928, 0, 0, 0, 3291, 0, 0, 0, 0, 0, 1670, 1965, 0, 0, 0, 0, 0, 0, 0, 1837, 0, 0, 0, 2721, 0, 0, 2290,
-	0, 0, 0, 0, 1734, 0, 0, 0, 0, 0, 0, 0, 571, 0, 653, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1501, 3391, 0, 0, 3188,
-	0, 3263, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2302, 2238, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2208, 3493, 0, 0, 0, 0, 0, 2031, 0,
-	0, 0, 0, 2997, 3150, 0, 1778, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 850, 0, 3700, 0, 199, 2367, 3010, 1731, 0, 0,
-	0, 0, 915, 0, 0, 211, 0, 0, 0, 0, 0, 0, 0, 0, 1443, 0, 0, 0, 0, 0, 1828, 0, 0, 0, 0, 0, 2338, 0, 2648, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2479, 385, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 380, 934, 0, 0, 0, 0, 0, 0, 3597, 0, 0, 3176,
-	0, 0, 0, 0, 190, 0, 2441, 0, 0, 2847, 0, 0, 0, 0, 0, 0, 1013, 0, 761, 0, 3030, 1892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 267, 0, 327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 3072, 0, 390, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2192, 0, 2829, 2311, 3441, 0, 0, 2045, 3394, 0, 0, 809, 0, 922, 0, 0, 0, 2766, 535, 733, 1120, 0, 0, 0, 0, 0, 3827, 115,
-	262, 0, 0, 0, 2671, 0, 0, 0, 0, 3713, 0, 0, 0, 0, 3063, 0, 0, 2235, 1069, 2729, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3445, 791,
-	0, 0, 0, 0, 0, 1704, 0, 2426, 0, 2096, 0, 0, 0, 436, 0, 316, 0, 2856, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1930, 0, 0, 0, 0,
-	2161, 0, 0, 0, 0, 0, 3580, 0, 0, 0, 0, 0, 0, 0, 0, 1890, 0, 2318, 3239, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 1785, 1926, 0, 0, 0, 0, 0, 2960, 0, 0, 0, 0, 1886, 0, 0,
+	0, 0, 2088, 0, 0, 0, 0, 0, 1252, 1057, 0, 0, 0, 0, 2668, 0, 0, 0, 0, 0, 843, 2119, 0, 0, 0, 0, 518, 0, 836, 0, 3779, 368,
+	0, 0, 0, 0, 0, 0, 3070, 0, 0, 3813, 489, 462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1165, 0, 335, 0, 0, 0, 0, 2495, 2652, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 851, 0, 3709, 3333, 0, 1144, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3406, 0, 278, 2872, 0, 1490, 0, 0, 0, 0, 0, 2493, 0, 0, 0, 0, 621, 2151, 2330, 0, 1266,
+	0, 0, 0, 0, 0, 0, 0, 0, 3220, 0, 0, 0, 0, 0, 2196, 0, 0, 0, 0, 0, 0, 311, 1976, 0, 0, 0, 0, 0, 2164, 0, 1085, 3611,
+	2412, 0, 0, 0, 0, 0, 319, 0, 0, 3609, 1858, 0, 0, 0, 0, 0, 0, 0, 0, 1614, 0, 0, 0, 0, 1328, 0, 2329, 0, 2962, 1527, 0, 925,
+	550, 1891, 0, 400, 0, 0, 0, 0, 396, 0, 683, 0, 0, 0, 0, 3328, 0, 3049, 0, 0, 0, 0, 0, 0, 412, 2476, 0, 1835, 0, 0, 0, 0,
+	0, 0, 3375, 2562, 0, 0, 507, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1599, 43, 0, 0, 0, 0, 0, 0, 0, 2740, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 973, 532, 0, 0, 769, 3703, 0, 0, 0, 0, 0, 0, 0, 0, 2127, 1787, 3138, 0, 3197, 0, 0, 0, 2610, 0, 0, 50, 771, 2904, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 818, 178, 0, 0, 0, 2079, 0, 0, 0, 1705, 0, 0, 0, 52, 0, 0, 0, 0, 0, 1236, 0, 0,
+	759, 0, 2601, 3238, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2180, 2615, 3637, 0, 0, 290, 2121, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1752, 0, 1960, 1449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186, 2471, 371, 98, 938, 3644, 0, 0, 1441, 0, 2179, 3551, 0, 0, 0, 0,
+	0, 0, 0, 0, 1090, 0, 2813, 0, 0, 0, 0, 0, 0, 0, 0, 1781, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3758, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1032, 0, 0, 0, 0, 0, 1588, 0, 0, 3805, 0, 0, 0, 2662, 1492, 0, 1694,
+	2195, 0, 0, 0, 0, 0, 0, 0, 706, 2250, 2728, 3038, 0, 0, 0, 0, 0, 0, 1721, 0, 0, 2657, 0, 0, 0, 0, 0, 0, 2780, 338, 3045, 2034,
+	0, 0, 0, 0, 0, 0, 0, 853, 3171, 1899, 0, 0, 0, 3720, 0, 0, 0, 0, 0, 0, 431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2635, 0, 0, 0, 0, 0, 0, 2454, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 634, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 472, 1232, 2502, 0, 0, 3472, 0, 0, 2061, 0, 2302, 0, 13, 0, 0, 0, 1871, 0, 1791, 2884, 0, 0, 0,
+	0, 0, 0, 1863, 0, 2898, 0, 0, 0, 254, 0, 0, 0, 2542, 0, 0, 0, 0, 0, 0, 0, 482, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	321, 0, 0, 460, 0, 0, 0, 0, 1955, 0, 0, 0, 0, 494, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3088, 0, 0, 0, 3834, 0,
+	0, 3313, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3647, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1819, 0, 0, 0, 0, 2073, 0, 0, 77, 376, 2532, 3193, 0, 0, 0, 1383, 0, 0, 0, 0, 0, 0, 0, 0, 3649, 2229, 0, 3783, 0, 0, 0, 0,
+	0, 0, 0, 0, 1341, 0, 1228, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2489, 2096, 0, 646, 0, 0, 0, 3414, 0, 0,
+	0, 0, 1114, 2150, 0, 0, 1177, 0, 1738, 0, 0, 0, 3034, 0, 0, 2928, 0, 0, 0, 169, 0, 1439, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1278, 0, 0, 898, 2812, 0, 2644, 0, 0, 1160, 0, 0, 0, 0, 0, 3122, 0, 0, 0, 0, 492, 0, 0, 0, 0, 0, 0, 0, 1796, 0, 0, 0,
+	0, 0, 3003, 0, 0, 0, 0, 524, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 3804, 0, 0, 2603, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1006, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1681, 0, 0, 1984, 3688, 0, 0, 0, 1403, 0, 0, 2152,
+	0, 0, 0, 2483, 0, 0, 2499, 0, 3458, 1669, 0, 0, 0, 1335, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1484, 2369, 0, 0,
+	0, 0, 0, 0, 1613, 0, 0, 406, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 395, 3370, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 1293, 0, 0, 0, 0, 0, 0, 2337, 0, 2102, 0, 0, 120, 0, 0, 0, 0, 0, 0, 0, 2704, 0,
+	0, 0, 0, 0, 0, 3374, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2678, 0, 0, 0, 0, 0, 0, 3323, 3759, 0, 2002, 2056, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 684, 0, 0, 0, 0, 0, 0, 0, 0, 670, 0, 0, 0, 1213, 0, 0, 0, 2706, 0, 2497, 0, 0, 0, 0,
+	0, 2687, 0, 0, 0, 0, 0, 1237, 1638, 1740, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1209, 0, 0, 0, 0, 0, 0, 415, 0, 0, 0, 0, 0,
+	0, 0, 0, 2090, 0, 0, 2156, 3403, 0, 0, 0, 0, 0, 2719, 0, 0, 0, 0, 0, 3681, 0, 0, 0, 0, 0, 0, 1264, 0, 0, 0, 0, 0,
+	0, 1397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2628, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 3302, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1287, 1857, 0, 0, 1504, 0, 985, 0,
+	0, 0, 0, 0, 1488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 923, 2514, 0, 0, 0, 0, 0, 343, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1709, 0, 0, 1434, 0, 528, 2810, 0, 454, 2466, 0, 3336, 1903, 0, 2710, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1485, 0, 0, 2970, 3297,
+	0, 2864, 0, 0, 0, 0, 0, 0, 0, 0, 3739, 0, 0, 0, 0, 0, 0, 1350, 0, 0, 0, 0, 2527, 0, 0, 3377, 0, 0, 0, 0, 0, 2405,
+	0, 0, 0, 912, 3123, 0, 0, 0, 2295, 0, 3622, 0, 0, 0, 2344, 0, 0, 0, 0, 3570, 0, 0, 782, 514, 1630, 3179, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2435, 0, 3828, 0, 0, 0, 0, 0, 710, 1186, 0, 0, 3429, 659, 2382, 0, 0, 0, 0, 3022, 0, 0, 1498, 0,
+	0, 1873, 0, 1799, 3433, 0, 0, 0, 0, 0, 0, 0, 2867, 708, 0, 0, 0, 0, 1147, 1192, 102, 2024, 0, 0, 0, 3348, 1102, 0, 2824, 0, 0, 0,
+	0, 0, 815, 0, 0, 0, 0, 3438, 0, 0, 0, 296, 2627, 0, 0, 2986, 2009, 0, 0, 0, 0, 2826, 1612, 0, 3432, 2538, 0, 0, 0, 0, 0, 1223,
+	0, 2733, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1531, 0, 1285, 0, 0, 1170, 3007, 0, 0, 0, 1887, 0, 0, 0, 0, 0, 0,
+	1408, 2445, 2785, 0, 0, 0, 0, 0, 0, 1786, 0, 0, 0, 0, 0, 0, 0, 1238, 0, 0, 1229, 2465, 2843, 3558, 1558, 1941, 680, 3420, 0, 497, 0, 0,
+	0, 0, 0, 0, 0, 0, 1008, 1591, 3833, 0, 0, 975, 2335, 3446, 0, 0, 2976, 0, 2565, 0, 0, 0, 0, 0, 0, 0, 1952, 0, 0, 0, 0, 0,
+	0, 0, 804, 0, 0, 0, 0, 2677, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 951, 0, 1461, 0, 0, 2869, 0, 0, 0, 1235, 0, 0, 0,
+	0, 0, 0, 0, 1595, 0, 0, 0, 0, 0, 0, 3553, 3662, 692, 1506, 2184, 0, 988, 0, 2299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1666, 0, 0, 0, 0, 745, 0, 0, 0, 0, 0, 3741, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2263, 0, 0, 0, 78, 0, 0, 0,
+	0, 2842, 0, 0, 0, 1479, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 295, 3066, 1034, 0,
+	0, 3350, 2086, 0, 0, 0, 0, 0, 0, 2012, 3068, 355, 2211, 0, 0, 0, 2808, 0, 0, 0, 700, 0, 0, 0, 0, 1519, 2551, 0, 0, 0, 0, 3247,
+	0, 578, 0, 0, 0, 0, 0, 0, 1029, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 0, 0, 0, 48, 891, 3262, 0, 936,
+	0, 0, 1395, 0, 0, 0, 0, 0, 0, 3226, 0, 2171, 1381, 0, 0, 219, 0, 2576, 0, 417, 0, 3421, 0, 0, 3235, 0, 0, 0, 0, 0, 0, 0,
+	3229, 0, 0, 0, 0, 679, 0, 0, 0, 0, 2870, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3061, 0, 0, 0, 896, 0, 0, 0, 0,
+	0, 0, 1359, 0, 0, 1702, 0, 0, 0, 999, 2683, 3185, 0, 0, 2981, 3643, 0, 0, 0, 0, 0, 2860, 0, 0, 0, 0, 1808, 0, 0, 3470, 2031, 97,
+	0, 0, 0, 3177, 0, 1741, 2473, 3815, 0, 0, 0, 0, 2418, 0, 0, 0, 639, 727, 1622, 1540, 0, 0, 3770, 0, 0, 193, 22, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3279, 0, 0, 0, 0, 1099, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1161, 0, 0, 3695, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3763, 2930, 0, 0, 0, 3293, 0, 0, 0, 0, 0, 1670, 1965, 0, 0, 0, 0, 0, 0, 0, 1837, 0, 0, 0, 2722, 0, 0, 2291,
+	0, 0, 0, 0, 1734, 0, 0, 0, 0, 0, 0, 0, 571, 0, 653, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1501, 3393, 0, 0, 3190,
+	0, 3265, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2303, 2239, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2209, 3495, 0, 0, 0, 0, 0, 2032, 0,
+	0, 0, 0, 2999, 3152, 0, 1778, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 850, 0, 3702, 0, 199, 2368, 3012, 1731, 0, 0,
+	0, 0, 915, 0, 0, 211, 0, 0, 0, 0, 0, 0, 0, 0, 1443, 0, 0, 0, 0, 0, 1828, 0, 0, 0, 0, 0, 2339, 0, 2649, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2480, 385, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 380, 934, 0, 0, 0, 0, 0, 0, 3599, 0, 0, 3178,
+	0, 0, 0, 0, 190, 0, 2442, 0, 0, 2849, 0, 0, 0, 0, 0, 0, 1013, 0, 761, 0, 3032, 1892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 267, 0, 327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 3074, 0, 390, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2193, 0, 2830, 2312, 3443, 0, 0, 2046, 3396, 0, 0, 809, 0, 922, 0, 0, 0, 2767, 535, 733, 1120, 0, 0, 0, 0, 0, 3829, 115,
+	262, 0, 0, 0, 2672, 0, 0, 0, 0, 3715, 0, 0, 0, 0, 3065, 0, 0, 2236, 1069, 2730, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3447, 791,
+	0, 0, 0, 0, 0, 1704, 0, 2427, 0, 2097, 0, 0, 0, 436, 0, 316, 0, 2858, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1930, 0, 0, 0, 0,
+	2162, 0, 0, 0, 0, 0, 3582, 0, 0, 0, 0, 0, 0, 0, 0, 1890, 0, 2319, 3241, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 695, 0, 0, 0, 0, 0, 919, 0, 0, 0, 0, 0, 0, 0, 796, 600, 0, 0, 0, 0, 0,
-	0, 652, 0, 0, 0, 1700, 0, 0, 0, 0, 0, 0, 0, 430, 0, 0, 0, 0, 0, 1329, 289, 3257, 0, 0, 0, 0, 0, 0, 715, 0, 0, 0,
-	0, 0, 2205, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2695, 0, 0, 1631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 510, 0, 2543, 3096, 0, 0, 0, 0, 0, 0, 0, 2745, 0, 0, 0, 0, 0,
-	0, 0, 873, 1108, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1660, 0, 0, 2246, 0, 0, 0, 0, 0, 0, 0, 2893, 382, 0, 0, 0,
-	0, 1992, 0, 686, 0, 0, 0, 594, 0, 0, 1476, 2817, 0, 0, 0, 2964, 967, 0, 0, 82, 2786, 0, 324, 477, 0, 0, 1988, 3820, 44, 0, 0, 2822,
-	0, 0, 0, 0, 0, 378, 2300, 0, 0, 0, 0, 0, 0, 1748, 3671, 0, 0, 2357, 0, 0, 0, 1737, 2726, 0, 0, 0, 0, 587, 3162, 3736, 0, 0,
-	0, 992, 0, 0, 2848, 0, 0, 0, 0, 0, 0, 0, 0, 0, 346, 0, 577, 0, 0, 0, 0, 0, 0, 0, 3473, 1311, 0, 0, 0, 0, 0, 0,
-	0, 964, 0, 3524, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2653, 237, 2097, 2645, 3629, 0, 0, 0,
-	3508, 0, 0, 0, 0, 0, 3110, 0, 0, 0, 0, 0, 2346, 0, 198, 0, 0, 591, 0, 0, 0, 446, 626, 49, 0, 0, 2835, 0, 0, 1469, 0, 0,
-	3658, 0, 0, 0, 0, 1776, 0, 0, 948, 0, 2173, 0, 0, 0, 0, 0, 0, 0, 942, 0, 0, 0, 0, 0, 0, 0, 0, 1642, 0, 0, 0, 0,
-	0, 0, 810, 0, 0, 3478, 0, 0, 0, 0, 0, 0, 0, 0, 1038, 0, 1710, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 1075, 1756, 0,
-	3491, 2114, 3619, 0, 2692, 0, 693, 0, 0, 0, 0, 0, 0, 3705, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1746, 0, 0, 0, 0, 33, 1537,
-	0, 0, 1425, 0, 0, 0, 3380, 0, 2761, 0, 0, 0, 0, 0, 3125, 0, 0, 1358, 3676, 0, 0, 407, 1304, 40, 0, 0, 0, 0, 0, 3016, 0, 0,
-	0, 0, 699, 642, 3390, 0, 0, 0, 0, 2524, 0, 0, 0, 2223, 0, 0, 0, 0, 559, 0, 2196, 0, 1525, 2454, 0, 0, 0, 1950, 2307, 959, 2674, 2801,
-	1118, 3613, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1874, 3353, 0, 0, 0, 783, 911, 0, 0, 0, 2707, 0, 0, 0, 0, 0, 0, 3037,
-	0, 3015, 0, 583, 0, 3185, 0, 0, 0, 442, 143, 0, 0, 0, 0, 0, 2700, 0, 0, 0, 0, 0, 0, 3090, 0, 971, 1655, 2610, 0, 0, 0, 0,
-	0, 3244, 3361, 0, 0, 0, 500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3559, 731, 766, 2189, 0, 0, 361, 2951, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1389, 0, 0, 0, 0, 0, 0, 0, 0, 2039, 0, 0, 0, 3012,
+	0, 652, 0, 0, 0, 1700, 0, 0, 0, 0, 0, 0, 0, 430, 0, 0, 0, 0, 0, 1329, 289, 3259, 0, 0, 0, 0, 0, 0, 715, 0, 0, 0,
+	0, 0, 2206, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2696, 0, 0, 1631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 510, 0, 2544, 3098, 0, 0, 0, 0, 0, 0, 0, 2746, 0, 0, 0, 0, 0,
+	0, 0, 873, 1108, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1660, 0, 0, 2247, 0, 0, 0, 0, 0, 0, 0, 2895, 382, 0, 0, 0,
+	0, 1993, 0, 686, 0, 0, 0, 594, 0, 0, 1476, 2818, 0, 0, 0, 2966, 967, 0, 0, 82, 2787, 0, 324, 477, 0, 0, 1989, 3822, 44, 0, 0, 2823,
+	0, 0, 0, 0, 0, 378, 2301, 0, 0, 0, 0, 0, 0, 1748, 3673, 0, 0, 2358, 0, 0, 0, 1737, 2727, 0, 0, 0, 0, 587, 3164, 3738, 0, 0,
+	0, 992, 0, 0, 2850, 0, 0, 0, 0, 0, 0, 0, 0, 0, 346, 0, 577, 0, 0, 0, 0, 0, 0, 0, 3475, 1311, 0, 0, 0, 0, 0, 0,
+	0, 964, 0, 3526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2654, 237, 2098, 2646, 3631, 0, 0, 0,
+	3510, 0, 0, 0, 0, 0, 3112, 0, 0, 0, 0, 0, 2347, 0, 198, 0, 0, 591, 0, 0, 0, 446, 626, 49, 0, 0, 2836, 0, 0, 1469, 0, 0,
+	3660, 0, 0, 0, 0, 1776, 0, 0, 948, 0, 2174, 0, 0, 0, 0, 0, 0, 0, 942, 0, 0, 0, 0, 0, 0, 0, 0, 1642, 0, 0, 0, 0,
+	0, 0, 810, 0, 0, 3480, 0, 0, 0, 0, 0, 0, 0, 0, 1038, 0, 1710, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 1075, 1756, 0,
+	3493, 2115, 3621, 0, 2693, 0, 693, 0, 0, 0, 0, 0, 0, 3707, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1746, 0, 0, 0, 0, 33, 1537,
+	0, 0, 1425, 0, 0, 0, 3382, 0, 2762, 0, 0, 0, 0, 0, 3127, 0, 0, 1358, 3678, 0, 0, 407, 1304, 40, 0, 0, 0, 0, 0, 3018, 0, 0,
+	0, 0, 699, 642, 3392, 0, 0, 0, 0, 2525, 0, 0, 0, 2224, 0, 0, 0, 0, 559, 0, 2197, 0, 1525, 2455, 0, 0, 0, 1950, 2308, 959, 2675, 2802,
+	1118, 3615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1874, 3355, 0, 0, 0, 783, 911, 0, 0, 0, 2708, 0, 0, 0, 0, 0, 0, 3039,
+	0, 3017, 0, 583, 0, 3187, 0, 0, 0, 442, 143, 0, 0, 0, 0, 0, 2701, 0, 0, 0, 0, 0, 0, 3092, 0, 971, 1655, 2611, 0, 0, 0, 0,
+	0, 3246, 3363, 0, 0, 0, 500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3561, 731, 766, 2190, 0, 0, 361, 2953, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1389, 0, 0, 0, 0, 0, 0, 0, 0, 2040, 0, 0, 0, 3014,
 	0, 0, 0, 0, 1542, 0, 0, 0, 0, 0, 0, 0, 0, 0, 907, 0, 0, 0, 0, 0, 0, 1242, 1834, 0, 0, 0, 0, 0, 0, 1464, 0, 0,
-	861, 0, 0, 0, 0, 0, 0, 2678, 0, 0, 0, 0, 0, 1600, 1011, 2382, 2405, 3575, 0, 0, 0, 1768, 0, 824, 3423, 0, 0, 0, 0, 0, 0, 0,
+	861, 0, 0, 0, 0, 0, 0, 2679, 0, 0, 0, 0, 0, 1600, 1011, 2383, 2406, 3577, 0, 0, 0, 1768, 0, 824, 3425, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 1181, 0, 1368, 0, 0, 0, 1382, 0, 0, 611, 957, 0, 0, 0, 757, 0, 0, 0, 0, 939, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2505, 0, 0, 1051, 1421, 0, 0, 0, 0, 0, 0, 3170, 0, 0, 0,
-	0, 0, 1576, 1643, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 547, 764, 1667, 2266, 1277, 0, 0, 0, 0, 451, 0, 0, 0, 0, 0, 0, 0, 0,
-	3413, 0, 314, 0, 1005, 0, 0, 0, 0, 2330, 0, 2788, 0, 0, 0, 0, 0, 0, 3784, 0, 0, 0, 0, 0, 0, 0, 884, 2670, 0, 0, 0, 0,
-	0, 2100, 0, 0, 0, 0, 0, 0, 0, 794, 0, 2122, 2866, 0, 0, 0, 0, 3152, 0, 197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3029, 0, 85, 0, 2478, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1538, 0, 0, 0, 0, 0, 0, 261, 746, 2948, 0, 867, 797, 0, 0, 0, 0, 0, 534, 0,
-	0, 0, 0, 0, 0, 2506, 0, 0, 874, 2243, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2471, 0, 0, 2551, 0, 2613, 0, 0, 2297, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 780, 2443, 0, 1572, 506, 0, 0, 0, 0, 0, 1128, 0, 0, 0, 0, 0, 0, 2697, 0, 0, 998, 0, 0, 893, 950,
-	3655, 0, 0, 0, 0, 0, 0, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1082, 0, 2713, 0, 0, 0, 1968, 0, 0, 465, 0, 0, 0,
-	0, 3770, 0, 0, 913, 0, 0, 0, 0, 1626, 0, 0, 0, 918, 2794, 0, 0, 0, 0, 0, 0, 3179, 0, 3155, 2422, 0, 0, 0, 0, 0, 0, 0,
-	765, 0, 0, 0, 0, 192, 0, 0, 0, 0, 0, 0, 2099, 2711, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3340, 398, 0, 3229, 0, 0, 3119, 3306,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 618, 749, 1483, 1652, 2252, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 512, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3590, 0, 0, 0, 0, 2337, 3194, 0, 0, 0, 2022, 0, 118, 0, 0, 0, 0, 1450, 0, 0, 1679, 0, 3771, 2037,
-	0, 1607, 0, 0, 0, 0, 0, 0, 0, 2286, 0, 0, 0, 1046, 0, 0, 0, 474, 0, 0, 0, 1584, 0, 0, 574, 1164, 0, 0, 0, 1198, 1999, 3795,
-	0, 0, 0, 0, 0, 3574, 0, 3489, 0, 0, 3612, 0, 0, 0, 0, 0, 0, 0, 421, 0, 0, 0, 0, 0, 0, 0, 0, 2752, 0, 0, 1585, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 581, 1214, 762, 0, 0, 513, 0, 0, 0, 0, 1398, 0, 0, 0, 3788, 0, 0, 336, 0,
+	0, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2506, 0, 0, 1051, 1421, 0, 0, 0, 0, 0, 0, 3172, 0, 0, 0,
+	0, 0, 1576, 1643, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 547, 764, 1667, 2267, 1277, 0, 0, 0, 0, 451, 0, 0, 0, 0, 0, 0, 0, 0,
+	3415, 0, 314, 0, 1005, 0, 0, 0, 0, 2331, 0, 2789, 0, 0, 0, 0, 0, 0, 3786, 0, 0, 0, 0, 0, 0, 0, 884, 2671, 0, 0, 0, 0,
+	0, 2101, 0, 0, 0, 0, 0, 0, 0, 794, 0, 2123, 2868, 0, 0, 0, 0, 3154, 0, 197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3031, 0, 85, 0, 2479, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1538, 0, 0, 0, 0, 0, 0, 261, 746, 2950, 0, 867, 797, 0, 0, 0, 0, 0, 534, 0,
+	0, 0, 0, 0, 0, 2507, 0, 0, 874, 2244, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2472, 0, 0, 2552, 0, 2614, 0, 0, 2298, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 780, 2444, 0, 1572, 506, 0, 0, 0, 0, 0, 1128, 0, 0, 0, 0, 0, 0, 2698, 0, 0, 998, 0, 0, 893, 950,
+	3657, 0, 0, 0, 0, 0, 0, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1082, 0, 2714, 0, 0, 0, 1968, 0, 0, 465, 0, 0, 0,
+	0, 3772, 0, 0, 913, 0, 0, 0, 0, 1626, 0, 0, 0, 918, 2795, 0, 0, 0, 0, 0, 0, 3181, 0, 3157, 2423, 0, 0, 0, 0, 0, 0, 0,
+	765, 0, 0, 0, 0, 192, 0, 0, 0, 0, 0, 0, 2100, 2712, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3342, 398, 0, 3231, 0, 0, 3121, 3308,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 618, 749, 1483, 1652, 2253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 512, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3592, 0, 0, 0, 0, 2338, 3196, 0, 0, 0, 2023, 0, 118, 0, 0, 0, 0, 1450, 0, 0, 1679, 0, 3773, 2038,
+	0, 1607, 0, 0, 0, 0, 0, 0, 0, 2287, 0, 0, 0, 1046, 0, 0, 0, 474, 0, 0, 0, 1584, 0, 0, 574, 1164, 0, 0, 0, 1198, 2000, 3797,
+	0, 0, 0, 0, 0, 3576, 0, 3491, 0, 0, 3614, 0, 0, 0, 0, 0, 0, 0, 421, 0, 0, 0, 0, 0, 0, 0, 0, 2753, 0, 0, 1585, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 581, 1214, 762, 0, 0, 513, 0, 0, 0, 0, 1398, 0, 0, 0, 3790, 0, 0, 336, 0,
 	0, 0, 0, 0, 51, 1593, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1779, 0, 0, 0, 0, 0, 0, 0, 0, 556, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3212, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 135, 1901, 19,
-	0, 3378, 0, 0, 1348, 0, 0, 3497, 2248, 0, 0, 0, 0, 0, 0, 0, 3025, 0, 0, 1715, 0, 0, 0, 0, 0, 3325, 0, 0, 0, 0, 0, 3255,
-	1820, 0, 0, 814, 0, 3483, 0, 1195, 0, 0, 0, 0, 0, 2282, 2335, 3744, 0, 0, 0, 0, 1322, 0, 0, 1452, 0, 0, 0, 0, 0, 3523, 0, 2796,
-	0, 0, 0, 0, 1253, 0, 0, 0, 1416, 0, 0, 0, 0, 0, 501, 1131, 0, 0, 0, 0, 0, 3691, 0, 0, 2421, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1640, 0, 0, 0, 0, 0, 721, 3834, 1345, 0, 0, 302, 0, 1364, 2529, 0, 0, 0, 3824, 0, 0, 0, 0, 3527, 0, 1169, 1330, 0,
-	598, 0, 0, 0, 0, 0, 0, 2535, 0, 0, 807, 0, 0, 0, 0, 0, 3496, 0, 0, 3745, 0, 2070, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	592, 0, 0, 0, 1526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2418, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 763, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1755, 2566, 0, 0, 0, 0, 0, 0, 0, 0, 980, 0, 0,
-	0, 562, 3438, 0, 0, 1749, 1234, 0, 0, 1067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2504, 0, 0, 3828, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2690, 0, 0, 0, 774, 2895, 0, 2429, 0, 3406, 0, 0, 0, 0, 3823, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2058, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 469, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2874, 0, 0, 1193, 688, 0, 0, 0, 0, 1284, 0, 0, 0, 0, 0, 0, 3711, 0, 0, 0, 0, 0, 0, 3772, 0, 0, 0, 0, 2222, 0, 0, 1689,
-	3004, 0, 0, 0, 0, 0, 0, 868, 3792, 0, 0, 0, 0, 0, 37, 0, 582, 0, 0, 0, 0, 0, 0, 0, 2130, 0, 0, 0, 0, 0, 3192, 0,
-	0, 0, 1970, 0, 0, 0, 0, 0, 0, 0, 2021, 0, 0, 2136, 0, 0, 0, 0, 984, 2050, 0, 0, 0, 0, 0, 703, 0, 0, 0, 0, 0, 1986,
-	0, 0, 0, 0, 0, 0, 1883, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3539, 1811, 0, 59, 2658, 213, 214, 3354, 0, 0, 0, 0, 0,
-	0, 225, 1602, 0, 3814, 0, 0, 0, 2708, 0, 2261, 2578, 0, 1668, 0, 549, 0, 0, 381, 0, 624, 2111, 0, 656, 0, 0, 0, 0, 1230, 0, 0, 0,
-	0, 0, 0, 0, 0, 2092, 2436, 0, 3764, 0, 822, 0, 0, 0, 0, 0, 0, 0, 14, 2320, 0, 0, 0, 0, 0, 0, 904, 0, 0, 0, 2255, 0,
-	0, 131, 0, 0, 0, 1592, 0, 0, 426, 2570, 0, 3579, 0, 8, 0, 0, 0, 0, 0, 3544, 0, 0, 0, 740, 0, 0, 0, 520, 0, 0, 0, 0,
-	0, 0, 0, 3477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1833, 0, 0, 0, 0, 0, 1095, 0, 882, 0, 0, 0, 0, 0, 0, 0, 243,
-	0, 0, 0, 174, 2655, 1156, 3049, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3819, 0, 0, 242, 0, 714, 3214, 0, 0, 0, 0, 2798, 0, 0, 0, 0,
-	0, 3455, 0, 0, 0, 0, 0, 3146, 0, 0, 0, 601, 0, 0, 1385, 883, 979, 0, 0, 0, 0, 744, 2043, 0, 0, 0, 0, 3009, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1978, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1143, 0, 0, 0, 0, 0, 0, 2281, 0, 0, 0, 0, 1846, 2918, 863,
-	0, 0, 0, 0, 0, 2508, 0, 0, 1996, 2392, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1239, 0, 0, 0, 1063, 2035, 0, 0, 0, 0, 306, 0, 0,
-	1959, 0, 3117, 0, 0, 0, 0, 2481, 0, 2437, 0, 2484, 0, 0, 2833, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2754, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1142, 0, 785, 270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3702,
-	0, 0, 0, 1657, 2855, 0, 0, 0, 0, 0, 0, 0, 0, 1043, 0, 0, 3145, 2937, 0, 0, 1736, 1017, 1202, 2534, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3214, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 135, 1901, 19,
+	0, 3380, 0, 0, 1348, 0, 0, 3499, 2249, 0, 0, 0, 0, 0, 0, 0, 3027, 0, 0, 1715, 0, 0, 0, 0, 0, 3327, 0, 0, 0, 0, 0, 3257,
+	1820, 0, 0, 814, 0, 3485, 0, 1195, 0, 0, 0, 0, 0, 2283, 2336, 3746, 0, 0, 0, 0, 1322, 0, 0, 1452, 0, 0, 0, 0, 0, 3525, 0, 2797,
+	0, 0, 0, 0, 1253, 0, 0, 0, 1416, 0, 0, 0, 0, 0, 501, 1131, 0, 0, 0, 0, 0, 3693, 0, 0, 2422, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1640, 0, 0, 0, 0, 0, 721, 3836, 1345, 0, 0, 302, 0, 1364, 2530, 0, 0, 0, 3826, 0, 0, 0, 0, 3529, 0, 1169, 1330, 0,
+	598, 0, 0, 0, 0, 0, 0, 2536, 0, 0, 807, 0, 0, 0, 0, 0, 3498, 0, 0, 3747, 0, 2071, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	592, 0, 0, 0, 1526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2419, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 763, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1755, 2567, 0, 0, 0, 0, 0, 0, 0, 0, 980, 0, 0,
+	0, 562, 3440, 0, 0, 1749, 1234, 0, 0, 1067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2505, 0, 0, 3830, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2691, 0, 0, 0, 774, 2897, 0, 2430, 0, 3408, 0, 0, 0, 0, 3825, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2059, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 469, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2876, 0, 0, 1193, 688, 0, 0, 0, 0, 1284, 0, 0, 0, 0, 0, 0, 3713, 0, 0, 0, 0, 0, 0, 3774, 0, 0, 0, 0, 2223, 0, 0, 1689,
+	3006, 0, 0, 0, 0, 0, 0, 868, 3794, 0, 0, 0, 0, 0, 37, 0, 582, 0, 0, 0, 0, 0, 0, 0, 2131, 0, 0, 0, 0, 0, 3194, 0,
+	0, 0, 1970, 0, 0, 0, 0, 0, 0, 0, 2022, 0, 0, 2137, 0, 0, 0, 0, 984, 2051, 0, 0, 0, 0, 0, 703, 0, 0, 0, 0, 0, 1987,
+	0, 0, 0, 0, 0, 0, 1883, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3541, 1811, 0, 59, 2659, 213, 214, 3356, 0, 0, 0, 0, 0,
+	0, 225, 1602, 0, 3816, 0, 0, 0, 2709, 0, 2262, 2579, 0, 1668, 0, 549, 0, 0, 381, 0, 624, 2112, 0, 656, 0, 0, 0, 0, 1230, 0, 0, 0,
+	0, 0, 0, 0, 0, 2093, 2437, 0, 3766, 0, 822, 0, 0, 0, 0, 0, 0, 0, 14, 2321, 0, 0, 0, 0, 0, 0, 904, 0, 0, 0, 2256, 0,
+	0, 131, 0, 0, 0, 1592, 0, 0, 426, 2571, 0, 3581, 0, 8, 0, 0, 0, 0, 0, 3546, 0, 0, 0, 740, 0, 0, 0, 520, 0, 0, 0, 0,
+	0, 0, 0, 3479, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1833, 0, 0, 0, 0, 0, 1095, 0, 882, 0, 0, 0, 0, 0, 0, 0, 243,
+	0, 0, 0, 174, 2656, 1156, 3051, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3821, 0, 0, 242, 0, 714, 3216, 0, 0, 0, 0, 2799, 0, 0, 0, 0,
+	0, 3457, 0, 0, 0, 0, 0, 3148, 0, 0, 0, 601, 0, 0, 1385, 883, 979, 0, 0, 0, 0, 744, 2044, 0, 0, 0, 0, 3011, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1979, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1143, 0, 0, 0, 0, 0, 0, 2282, 0, 0, 0, 0, 1846, 2920, 863,
+	0, 0, 0, 0, 0, 2509, 0, 0, 1997, 2393, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1239, 0, 0, 0, 1063, 2036, 0, 0, 0, 0, 306, 0, 0,
+	1959, 0, 3119, 0, 0, 0, 0, 2482, 0, 2438, 0, 2485, 0, 0, 2834, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2755, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1142, 0, 785, 270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3704,
+	0, 0, 0, 1657, 2857, 0, 0, 0, 0, 0, 0, 0, 0, 1043, 0, 0, 3147, 2939, 0, 0, 1736, 1017, 1202, 2535, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1918, 1482, 0, 737, 0,
-	0, 2028, 3517, 458, 0, 0, 0, 342, 483, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1071, 1695, 0, 0, 0, 2869, 0, 0, 0, 0, 0, 0, 0, 0,
-	593, 638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1853, 0, 0, 0, 0, 0, 1971, 0, 0, 0, 0, 0, 720, 1989, 2232, 0, 0, 0, 0, 0, 0,
-	1044, 1889, 0, 0, 0, 0, 1560, 0, 0, 0, 0, 0, 2806, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2560, 0, 0, 0, 0, 0,
-	0, 0, 2635, 0, 0, 0, 3689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 622, 1356, 449, 1618, 1772, 0, 0, 3393, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 6, 0, 0, 0, 0, 0, 0, 970, 1580, 0, 0, 1624, 0, 1933, 0, 0, 2672, 0, 1854, 0, 0, 2783, 0, 0, 0, 0, 38, 313, 1981, 3312,
-	3360, 2503, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 413, 3089, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2341, 3492, 0, 0, 0, 0, 0, 0, 0, 0, 1349, 0, 1481, 0, 0, 0, 3144, 1433, 2420, 1716, 3381, 0, 0, 1257, 0, 0, 1815,
-	0, 1132, 3622, 0, 0, 0, 2483, 2603, 0, 1494, 0, 0, 0, 0, 0, 0, 163, 2236, 0, 0, 0, 707, 1308, 2660, 931, 1272, 0, 0, 0, 0, 0, 0,
-	0, 0, 521, 0, 0, 2270, 0, 129, 557, 3543, 0, 0, 0, 1686, 0, 0, 3503, 0, 0, 0, 1367, 3279, 0, 0, 0, 0, 0, 2134, 0, 0, 0, 1151,
-	0, 0, 2971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3787, 0, 0, 0, 0, 1767, 0, 0, 0, 0, 0, 0,
-	0, 0, 189, 1133, 0, 0, 0, 0, 0, 722, 1268, 283, 0, 1456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1050, 0, 0, 0, 3209, 1106, 2287, 2795,
-	399, 2715, 3302, 0, 0, 0, 0, 1817, 0, 3053, 0, 0, 3181, 0, 0, 69, 0, 0, 0, 0, 103, 0, 2894, 0, 0, 236, 0, 0, 0, 2432, 0, 0,
-	2594, 0, 0, 1312, 0, 239, 732, 1027, 2744, 3349, 156, 326, 0, 0, 1083, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1920, 2764, 678, 0, 0, 0, 0,
-	0, 0, 0, 726, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 955, 0, 0, 471, 544, 2447, 87, 0, 288, 1497, 0, 0, 2493, 3301, 0, 0, 0, 0,
-	2276, 0, 0, 2887, 0, 3298, 0, 1730, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 0, 2990, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3482, 0, 0, 965, 2698, 0, 0, 0, 2209, 0, 0, 669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2480, 0, 921,
-	0, 0, 1719, 410, 1487, 0, 0, 1906, 0, 1775, 0, 0, 0, 0, 1801, 0, 0, 0, 0, 0, 3778, 0, 1056, 2082, 0, 1217, 2965, 3541, 0, 0, 106, 0,
-	0, 0, 0, 0, 0, 0, 0, 3202, 0, 0, 0, 0, 0, 0, 0, 855, 0, 0, 0, 0, 0, 3817, 1717, 0, 0, 0, 2897, 2915, 0, 0, 0, 0,
+	0, 2029, 3519, 458, 0, 0, 0, 342, 483, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1071, 1695, 0, 0, 0, 2871, 0, 0, 0, 0, 0, 0, 0, 0,
+	593, 638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1853, 0, 0, 0, 0, 0, 1971, 0, 0, 0, 0, 0, 720, 1990, 2233, 0, 0, 0, 0, 0, 0,
+	1044, 1889, 0, 0, 0, 0, 1560, 0, 0, 0, 0, 0, 2807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2561, 0, 0, 0, 0, 0,
+	0, 0, 2636, 0, 0, 0, 3691, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 622, 1356, 449, 1618, 1772, 0, 0, 3395, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 6, 0, 0, 0, 0, 0, 0, 970, 1580, 0, 0, 1624, 0, 1933, 0, 0, 2673, 0, 1854, 0, 0, 2784, 0, 0, 0, 0, 38, 313, 1982, 3314,
+	3362, 2504, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 413, 3091, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2342, 3494, 0, 0, 0, 0, 0, 0, 0, 0, 1349, 0, 1481, 0, 0, 0, 3146, 1433, 2421, 1716, 3383, 0, 0, 1257, 0, 0, 1815,
+	0, 1132, 3624, 0, 0, 0, 2484, 2604, 0, 1494, 0, 0, 0, 0, 0, 0, 163, 2237, 0, 0, 0, 707, 1308, 2661, 931, 1272, 0, 0, 0, 0, 0, 0,
+	0, 0, 521, 0, 0, 2271, 0, 129, 557, 3545, 0, 0, 0, 1686, 0, 0, 3505, 0, 0, 0, 1367, 3281, 0, 0, 0, 0, 0, 2135, 0, 0, 0, 1151,
+	0, 0, 2973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3789, 0, 0, 0, 0, 1767, 0, 0, 0, 0, 0, 0,
+	0, 0, 189, 1133, 0, 0, 0, 0, 0, 722, 1268, 283, 0, 1456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1050, 0, 0, 0, 3211, 1106, 2288, 2796,
+	399, 2716, 3304, 0, 0, 0, 0, 1817, 0, 3055, 0, 0, 3183, 0, 0, 69, 0, 0, 0, 0, 103, 0, 2896, 0, 0, 236, 0, 0, 0, 2433, 0, 0,
+	2595, 0, 0, 1312, 0, 239, 732, 1027, 2745, 3351, 156, 326, 0, 0, 1083, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1920, 2765, 678, 0, 0, 0, 0,
+	0, 0, 0, 726, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 955, 0, 0, 471, 544, 2448, 87, 0, 288, 1497, 0, 0, 2494, 3303, 0, 0, 0, 0,
+	2277, 0, 0, 2889, 0, 3300, 0, 1730, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 0, 2992, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3484, 0, 0, 965, 2699, 0, 0, 0, 2210, 0, 0, 669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2481, 0, 921,
+	0, 0, 1719, 410, 1487, 0, 0, 1906, 0, 1775, 0, 0, 0, 0, 1801, 0, 0, 0, 0, 0, 3780, 0, 1056, 2083, 0, 1217, 2967, 3543, 0, 0, 106, 0,
+	0, 0, 0, 0, 0, 0, 0, 3204, 0, 0, 0, 0, 0, 0, 0, 855, 0, 0, 0, 0, 0, 3819, 1717, 0, 0, 0, 2899, 2917, 0, 0, 0, 0,
 	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1742, 0, 0, 0, 0, 0, 0, 0, 0, 1420, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1922, 0, 0, 0, 0, 0, 0, 3621, 3082, 0, 0, 3554, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1221, 2585, 0, 0, 2573, 0, 0, 0, 227, 0, 0, 754, 2803, 0, 0, 2797, 0, 0, 0, 0, 2125, 0, 0, 3725, 1189, 2719, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2502, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 734, 0, 704, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2439, 0, 0, 0, 0, 676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2577, 0, 2929, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1286, 0, 0, 0, 439, 0, 0, 0, 2919, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 963, 0, 0, 0,
-	0, 0, 0, 1331, 0, 0, 0, 3193, 0, 0, 0, 0, 176, 909, 2315, 1373, 2759, 0, 0, 0, 0, 0, 3546, 0, 0, 0, 0, 0, 0, 0, 0, 1677,
-	0, 0, 0, 0, 1400, 0, 0, 0, 0, 0, 0, 0, 0, 0, 502, 205, 0, 0, 0, 0, 0, 947, 0, 0, 0, 0, 0, 0, 0, 3008, 0, 0,
-	0, 0, 3650, 1841, 2977, 0, 0, 0, 0, 0, 2450, 0, 0, 0, 0, 1424, 0, 553, 2402, 3583, 1020, 0, 0, 0, 3142, 0, 0, 0, 0, 0, 1459, 0,
-	0, 0, 0, 0, 1030, 2400, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3573, 0, 0, 2860, 0, 0, 0, 0, 0, 0, 0, 545, 0, 0,
-	0, 0, 0, 1180, 0, 0, 0, 0, 0, 0, 0, 0, 784, 0, 0, 1117, 0, 0, 0, 0, 1163, 21, 0, 0, 0, 0, 0, 0, 0, 3344, 0, 1578,
-	2010, 3055, 0, 0, 3447, 1465, 0, 0, 0, 0, 1803, 0, 0, 1136, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3147, 1123, 0, 0, 0, 0, 0, 353,
-	2362, 0, 0, 2521, 0, 0, 1551, 0, 0, 0, 0, 0, 0, 590, 0, 2967, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1849, 779, 1197, 3046, 0, 0, 2515,
-	0, 0, 0, 0, 2221, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2640, 0, 0, 0, 1399, 0, 0, 0, 0, 0, 0, 0, 3638, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1587, 0, 0, 0, 0, 94, 0, 2664, 0, 0, 0, 0, 0, 1573, 0, 0, 0, 0, 3242, 0, 0,
-	0, 0, 0, 0, 0, 0, 1157, 0, 0, 0, 2620, 0, 0, 0, 542, 0, 1870, 828, 1726, 0, 0, 0, 0, 1309, 0, 0, 2836, 3796, 109, 0, 0, 0,
-	167, 0, 0, 0, 844, 0, 0, 0, 0, 2601, 0, 0, 1701, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3341, 910, 0, 2789, 0, 0, 0, 0,
-	0, 0, 0, 0, 312, 2785, 0, 2553, 119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 0, 0, 3320, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3422, 0, 0, 3216, 0, 3171, 0, 0, 10, 0, 0, 0, 3106, 0, 1503, 0, 0, 0, 0, 0, 392, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1972, 0, 0, 0, 0, 0, 0, 1033, 0, 1060, 0, 0, 68, 2339, 0, 0, 0, 0, 681, 632, 0, 0, 0, 3323, 2828, 0, 0,
-	0, 0, 0, 0, 0, 3670, 1929, 0, 0, 0, 0, 0, 0, 0, 908, 0, 0, 0, 0, 0, 0, 2805, 0, 0, 629, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1763, 0, 1140, 0, 2675, 0, 0, 0, 0, 0, 3753, 0, 0, 1337, 806, 0, 0, 0, 0, 240, 1365, 3439, 3466, 0,
-	427, 0, 0, 1174, 2582, 2271, 0, 0, 0, 0, 0, 949, 0, 2304, 0, 0, 2207, 0, 2012, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 172, 1219, 0, 3420, 1021, 0, 802, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3809, 0, 0, 1431, 1764, 0, 0,
-	0, 0, 0, 2427, 0, 0, 0, 0, 0, 2306, 641, 3654, 0, 0, 0, 3329, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1048, 0, 0, 3510, 1809, 1022,
-	3333, 0, 0, 0, 0, 529, 1391, 1648, 3433, 2416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3128, 0, 499, 2044, 3740, 3511, 0, 0, 0, 2615, 0, 0, 0,
-	0, 958, 0, 0, 2025, 0, 0, 0, 0, 0, 0, 2438, 0, 0, 0, 953, 2086, 2373, 0, 405, 0, 0, 2922, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2617, 0, 0, 0, 0, 3093, 3274, 0, 0, 1342, 0, 0, 3207, 0, 0, 0, 0, 2687, 0, 0, 0, 0, 0, 0, 0,
-	0, 142, 0, 0, 0, 0, 0, 1639, 2523, 0, 0, 0, 3715, 0, 0, 0, 30, 2500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1361, 0, 0,
-	0, 0, 0, 1967, 0, 2983, 2199, 2607, 0, 0, 0, 2424, 0, 0, 0, 0, 3154, 588, 0, 0, 2006, 0, 0, 46, 0, 0, 0, 0, 0, 924, 0, 0,
-	0, 0, 0, 0, 0, 1637, 0, 2642, 0, 885, 0, 0, 0, 3636, 0, 0, 0, 0, 2942, 0, 1303, 1621, 0, 0, 2590, 0, 224, 432, 0, 3076, 1185, 3669,
-	0, 0, 3052, 1101, 0, 0, 0, 1911, 3292, 0, 0, 0, 0, 3692, 0, 0, 0, 0, 0, 943, 196, 1552, 2019, 0, 2750, 2911, 47, 3342, 0, 0, 0, 2961,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3735, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2457, 0,
-	1843, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1366, 0, 0, 0, 0, 0, 1556, 0, 0, 2234, 0, 0, 1758, 0, 0, 0, 0, 0, 0,
-	1816, 1052, 0, 1275, 0, 0, 0, 0, 0, 0, 2924, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 284, 2000, 0, 0, 0, 1426, 0, 0, 0,
-	3570, 1184, 0, 0, 0, 0, 0, 2377, 3077, 3139, 0, 0, 1577, 876, 0, 2827, 0, 0, 0, 440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 777, 0, 0,
-	0, 0, 0, 0, 0, 0, 2349, 3056, 0, 0, 0, 538, 0, 0, 0, 0, 0, 0, 3230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2917, 1977, 3248, 2621, 0, 0, 3278, 0,
-	2468, 0, 0, 0, 0, 0, 0, 2073, 1121, 2389, 0, 60, 0, 0, 0, 0, 0, 0, 1115, 2172, 0, 0, 2356, 0, 3754, 0, 0, 0, 0, 0, 424, 0,
-	3318, 0, 0, 0, 0, 0, 0, 0, 0, 1442, 0, 0, 0, 0, 0, 0, 1974, 846, 429, 2204, 3659, 0, 0, 1984, 3376, 2053, 1326, 0, 0, 0, 1948, 332,
-	0, 0, 0, 2067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1866, 0, 0, 3695, 0, 0, 0, 1249, 0, 0, 0, 1956, 0, 253, 322, 2593, 3769, 0, 0,
-	0, 0, 3780, 0, 0, 0, 0, 0, 0, 2685, 0, 0, 0, 0, 0, 0, 0, 0, 217, 0, 0, 0, 743, 1289, 1945, 0, 274, 1269, 1990, 187, 2773, 0,
-	0, 0, 0, 0, 0, 2113, 2978, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3775, 0, 0, 0, 2734, 0, 525, 0, 505, 0, 1946, 0,
-	0, 0, 0, 2081, 0, 1427, 0, 0, 0, 1316, 3564, 0, 2360, 0, 0, 1757, 268, 3310, 0, 0, 0, 0, 0, 0, 0, 0, 1468, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1654, 0, 799, 1795, 0, 0, 0, 0, 0, 0, 991, 0, 2, 3810, 0, 630, 1168, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 461, 2939, 1500, 0, 0, 2666, 0, 0, 0, 3337, 0, 0, 0, 0, 0, 0, 0, 1664, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1524, 0, 0, 0, 0, 233, 0, 0, 0, 0, 320, 0, 3000, 0, 3728, 0, 3746, 0, 0, 0, 1634, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3557, 0, 0, 0, 2925, 0, 0, 2844, 0, 0, 0, 0, 3290, 0, 0, 1472, 0, 0, 0, 0, 0, 0, 0, 1093, 2914, 2376, 0, 3210, 0, 0, 104,
-	0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 0, 2364, 0, 0, 0, 2872, 0, 0, 0, 0, 0, 0, 2762, 2425, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3708, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 584, 0, 541, 0, 3114, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1300, 2616, 0, 0, 0, 0, 0, 1298, 0, 0, 1783, 0, 0, 0, 0, 0, 0, 3364, 3525, 0, 996, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2147, 0, 0, 0, 0, 0, 0, 0, 0, 1375, 0, 3273, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1333, 0, 0, 0, 3625,
-	0, 0, 0, 0, 1773, 0, 0, 0, 0, 0, 0, 1282, 0, 0, 2999, 1207, 3461, 0, 0, 0, 2477, 0, 0, 0, 3519, 0, 0, 2440, 0, 1387, 0, 0,
-	1334, 0, 32, 73, 3270, 3581, 0, 70, 420, 1054, 0, 0, 0, 997, 0, 3303, 2069, 0, 0, 0, 0, 1423, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0,
-	1024, 1743, 0, 0, 0, 445, 3696, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3370, 0, 0, 0, 2430, 0, 0, 0, 0, 0, 0, 0, 827, 0, 0,
-	0, 0, 0, 0, 1550, 1691, 3247, 0, 0, 0, 0, 0, 0, 2279, 0, 0, 0, 0, 0, 0, 0, 2345, 0, 111, 1938, 0, 0, 0, 2683, 0, 800, 0,
-	304, 0, 0, 3271, 0, 0, 2552, 0, 0, 1254, 0, 0, 0, 849, 0, 0, 0, 0, 0, 0, 0, 0, 509, 2736, 803, 0, 838, 1934, 0, 3287, 2768, 0,
-	0, 0, 0, 0, 0, 1077, 0, 0, 0, 0, 0, 0, 3610, 0, 0, 0, 0, 0, 0, 0, 0, 3797, 0, 152, 0, 1141, 0, 0, 0, 0, 0, 0,
-	2818, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1696, 0, 0, 0, 0, 0, 0, 2145, 2704, 0, 3714, 0, 1675,
-	1770, 1684, 2365, 0, 0, 0, 0, 1875, 0, 16, 0, 3776, 0, 0, 0, 0, 1064, 0, 0, 0, 0, 0, 3515, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1388, 0, 3074, 0, 0, 0, 0, 0, 2013, 555, 880, 2431, 0, 0, 0, 0, 0, 2299, 0, 0, 0, 171, 0, 0, 0, 2976,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1502, 0, 0, 0, 0, 0, 2240, 0, 2355, 3111, 0, 0,
-	0, 0, 0, 832, 0, 0, 0, 0, 2972, 0, 602, 0, 0, 0, 705, 0, 0, 0, 3698, 0, 0, 0, 709, 0, 0, 2016, 0, 0, 1546, 0, 0, 1294,
-	0, 0, 0, 0, 738, 2091, 0, 0, 0, 0, 0, 3371, 0, 3071, 453, 0, 0, 0, 17, 2943, 0, 0, 0, 2308, 0, 0, 0, 0, 0, 0, 0, 3794,
-	2109, 2154, 3223, 0, 134, 0, 0, 3440, 0, 0, 0, 0, 0, 0, 0, 2649, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3374, 0, 0, 3264, 0, 181, 0, 0, 0, 486, 0, 0, 790, 0, 2955, 0, 0, 0, 0, 0, 2772, 0, 0, 0, 954, 2843, 0, 0, 3357, 0,
-	0, 2808, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2852, 0, 0, 0, 0, 0, 0, 0, 3386, 0, 0, 0, 0,
-	0, 0, 1586, 0, 0, 0, 3808, 3479, 0, 0, 0, 2064, 0, 0, 0, 0, 2556, 0, 0, 0, 0, 0, 64, 878, 0, 2063, 0, 3637, 0, 464, 0, 0,
-	0, 0, 0, 0, 2489, 3454, 1384, 0, 3031, 0, 1993, 0, 0, 0, 3703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2056, 0, 0, 3421, 0, 0, 491, 455, 536, 0, 0, 717, 3108, 0, 0, 0, 1145, 0, 0, 3785, 0, 0, 1829, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 2372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 728, 2832, 1247, 0, 0, 2121, 3469, 0, 0,
-	0, 0, 0, 1628, 0, 0, 0, 0, 0, 3232, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1369, 2419, 0, 698, 751, 0, 0, 982, 605, 0,
-	1520, 1844, 0, 0, 1310, 0, 0, 0, 2148, 768, 753, 3095, 2407, 0, 0, 0, 0, 0, 0, 2853, 0, 0, 0, 781, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 203, 0, 0, 3080, 2218, 2188, 0, 0, 0, 0, 0, 3135, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 511, 0, 0, 0, 0, 0, 3051,
-	0, 0, 0, 2563, 0, 0, 0, 0, 0, 841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 961, 0, 2187, 0, 1188, 0, 0, 0, 1466, 0, 0, 0,
-	0, 0, 0, 0, 1002, 0, 0, 0, 0, 2838, 0, 0, 0, 0, 0, 0, 3409, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1913, 0, 0, 0, 1041, 1436, 0, 0, 280, 0, 441, 0, 0, 1332, 3490, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 977, 414, 0, 0, 0,
-	2396, 0, 0, 0, 0, 0, 0, 0, 0, 1998, 0, 3566, 0, 0, 0, 3801, 0, 0, 0, 0, 0, 0, 2224, 1680, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3727, 522, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 1687, 0, 0, 428, 2138, 0, 0, 350, 3314, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1323, 0, 0, 3486,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1713, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1173, 349, 3552, 0, 2068, 0, 0,
-	0, 0, 0, 0, 0, 2517, 0, 0, 1769, 3254, 0, 0, 0, 0, 0, 0, 0, 0, 860, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1371, 0, 0, 0,
-	0, 0, 0, 0, 0, 640, 2595, 0, 0, 0, 3018, 0, 0, 466, 0, 0, 0, 0, 0, 0, 0, 1798, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2699, 902, 3428, 0, 0, 0, 0, 929, 0, 0, 0, 0, 0, 786, 0, 0, 0, 1204, 2342, 0, 1596, 1059, 0, 0, 0, 444, 0, 0, 3126, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3821, 0, 2886, 0, 0, 0, 0, 0, 981, 0, 3379, 0, 0, 2970, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 216, 570, 0, 0, 0, 0, 1807, 0, 0, 0, 0, 0, 0, 576, 862, 1838, 0, 0, 0, 0, 0, 1567, 0, 0, 0, 2606, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2701, 3083, 0, 0, 0, 0, 3035, 0, 0, 0, 0, 0, 1125, 0, 0, 0, 0, 1324, 0, 0, 0, 0, 2622, 1663, 1414, 0, 125,
-	0, 0, 0, 2533, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 866, 0, 3643, 516, 0, 0, 0, 0, 0, 0, 2305, 0, 0, 0, 0, 1864,
-	0, 0, 0, 0, 3174, 0, 0, 0, 0, 968, 0, 0, 0, 0, 0, 0, 0, 3395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3569, 3327, 0, 0,
-	3307, 0, 2820, 0, 0, 0, 0, 0, 1615, 0, 210, 3742, 0, 0, 3161, 0, 0, 1536, 401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1103, 0, 0, 0,
-	0, 0, 0, 2206, 615, 0, 1370, 2647, 0, 0, 0, 0, 0, 182, 0, 0, 872, 0, 0, 0, 0, 0, 635, 0, 3288, 0, 0, 1553, 0, 0, 0, 0,
-	0, 0, 739, 145, 0, 869, 0, 0, 0, 0, 0, 0, 1625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3589, 0, 0, 0, 0, 0, 0, 0, 877, 0,
+	0, 0, 0, 0, 0, 0, 1922, 0, 0, 0, 0, 0, 0, 3623, 3084, 0, 0, 3556, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1221, 2586, 0, 0, 2574, 0, 0, 0, 227, 0, 0, 754, 2804, 0, 0, 2798, 0, 0, 0, 0, 2126, 0, 0, 3727, 1189, 2720, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2503, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 734, 0, 704, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2440, 0, 0, 0, 0, 676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2578, 0, 2931, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1286, 0, 0, 0, 439, 0, 0, 0, 2921, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 963, 0, 0, 0,
+	0, 0, 0, 1331, 0, 0, 0, 3195, 0, 0, 0, 0, 176, 909, 2316, 1373, 2760, 0, 0, 0, 0, 0, 3548, 0, 0, 0, 0, 0, 0, 0, 0, 1677,
+	0, 0, 0, 0, 1400, 0, 0, 0, 0, 0, 0, 0, 0, 0, 502, 205, 0, 0, 0, 0, 0, 947, 0, 0, 0, 0, 0, 0, 0, 3010, 0, 0,
+	0, 0, 3652, 1841, 2979, 0, 0, 0, 0, 0, 2451, 0, 0, 0, 0, 1424, 0, 553, 2403, 3585, 1020, 0, 0, 0, 3144, 0, 0, 0, 0, 0, 1459, 0,
+	0, 0, 0, 0, 1030, 2401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3575, 0, 0, 2862, 0, 0, 0, 0, 0, 0, 0, 545, 0, 0,
+	0, 0, 0, 1180, 0, 0, 0, 0, 0, 0, 0, 0, 784, 0, 0, 1117, 0, 0, 0, 0, 1163, 21, 0, 0, 0, 0, 0, 0, 0, 3346, 0, 1578,
+	2011, 3057, 0, 0, 3449, 1465, 0, 0, 0, 0, 1803, 0, 0, 1136, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3149, 1123, 0, 0, 0, 0, 0, 353,
+	2363, 0, 0, 2522, 0, 0, 1551, 0, 0, 0, 0, 0, 0, 590, 0, 2969, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1849, 779, 1197, 3048, 0, 0, 2516,
+	0, 0, 0, 0, 2222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2641, 0, 0, 0, 1399, 0, 0, 0, 0, 0, 0, 0, 3640, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1587, 0, 0, 0, 0, 94, 0, 2665, 0, 0, 0, 0, 0, 1573, 0, 0, 0, 0, 3244, 0, 0,
+	0, 0, 0, 0, 0, 0, 1157, 0, 0, 0, 2621, 0, 0, 0, 542, 0, 1870, 828, 1726, 0, 0, 0, 0, 1309, 0, 0, 2837, 3798, 109, 0, 0, 0,
+	167, 0, 0, 0, 844, 0, 0, 0, 0, 2602, 0, 0, 1701, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3343, 910, 0, 2790, 0, 0, 0, 0,
+	0, 0, 0, 0, 312, 2786, 0, 2554, 119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 0, 0, 3322, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3424, 0, 0, 3218, 0, 3173, 0, 0, 10, 0, 0, 0, 3108, 0, 1503, 0, 0, 0, 0, 0, 392, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1972, 0, 0, 0, 0, 0, 0, 1033, 0, 1060, 0, 0, 68, 2340, 0, 0, 0, 0, 681, 632, 0, 0, 0, 3325, 2829, 0, 0,
+	0, 0, 0, 0, 0, 3672, 1929, 0, 0, 0, 0, 0, 0, 0, 908, 0, 0, 0, 0, 0, 0, 2806, 0, 0, 629, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1763, 0, 1140, 0, 2676, 0, 0, 0, 0, 0, 3755, 0, 0, 1337, 806, 0, 0, 0, 0, 240, 1365, 3441, 3468, 0,
+	427, 0, 0, 1174, 2583, 2272, 0, 0, 0, 0, 0, 949, 0, 2305, 0, 0, 2208, 0, 2013, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 172, 1219, 0, 3422, 1021, 0, 802, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3811, 0, 0, 1431, 1764, 0, 0,
+	0, 0, 0, 2428, 0, 0, 0, 0, 0, 2307, 641, 3656, 0, 0, 0, 3331, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1048, 0, 0, 3512, 1809, 1022,
+	3335, 0, 0, 0, 0, 529, 1391, 1648, 3435, 2417, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3130, 0, 499, 2045, 3742, 3513, 0, 0, 0, 2616, 0, 0, 0,
+	0, 958, 0, 0, 2026, 0, 0, 0, 0, 0, 0, 2439, 0, 0, 0, 953, 2087, 2374, 0, 405, 0, 0, 2924, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2618, 0, 0, 0, 0, 3095, 3276, 0, 0, 1342, 0, 0, 3209, 0, 0, 0, 0, 2688, 0, 0, 0, 0, 0, 0, 0,
+	0, 142, 0, 0, 0, 0, 0, 1639, 2524, 0, 0, 0, 3717, 0, 0, 0, 30, 2501, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1361, 0, 0,
+	0, 0, 0, 1967, 0, 2985, 2200, 2608, 0, 0, 0, 2425, 0, 0, 0, 0, 3156, 588, 0, 0, 2007, 0, 0, 46, 0, 0, 0, 0, 0, 924, 0, 0,
+	0, 0, 0, 0, 0, 1637, 0, 2643, 0, 885, 0, 0, 0, 3638, 0, 0, 0, 0, 2944, 0, 1303, 1621, 0, 0, 2591, 0, 224, 432, 0, 3078, 1185, 3671,
+	0, 0, 3054, 1101, 0, 0, 0, 1911, 3294, 0, 0, 0, 0, 3694, 0, 0, 0, 0, 0, 943, 196, 1552, 2020, 0, 2751, 2913, 47, 3344, 0, 0, 0, 2963,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3737, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2458, 0,
+	1843, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1366, 0, 0, 0, 0, 0, 1556, 0, 0, 2235, 0, 0, 1758, 0, 0, 0, 0, 0, 0,
+	1816, 1052, 0, 1275, 0, 0, 0, 0, 0, 0, 2926, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 284, 2001, 0, 0, 0, 1426, 0, 0, 0,
+	3572, 1184, 0, 0, 0, 0, 0, 2378, 3079, 3141, 0, 0, 1577, 876, 0, 2828, 0, 0, 0, 440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 777, 0, 0,
+	0, 0, 0, 0, 0, 0, 2350, 3058, 0, 0, 0, 538, 0, 0, 0, 0, 0, 0, 3232, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2919, 1978, 3250, 2622, 0, 0, 3280, 0,
+	2469, 0, 0, 0, 0, 0, 0, 2074, 1121, 2390, 0, 60, 0, 0, 0, 0, 0, 0, 1115, 2173, 0, 0, 2357, 0, 3756, 0, 0, 0, 0, 0, 424, 0,
+	3320, 0, 0, 0, 0, 0, 0, 0, 0, 1442, 0, 0, 0, 0, 0, 0, 1974, 846, 429, 2205, 3661, 0, 0, 1985, 3378, 2054, 1326, 0, 0, 0, 1948, 332,
+	0, 0, 0, 2068, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1866, 0, 0, 3697, 0, 0, 0, 1249, 0, 0, 0, 1956, 0, 253, 322, 2594, 3771, 0, 0,
+	0, 0, 3782, 0, 0, 0, 0, 0, 0, 2686, 0, 0, 0, 0, 0, 0, 0, 0, 217, 0, 0, 0, 743, 1289, 1945, 0, 274, 1269, 1991, 187, 2774, 0,
+	0, 0, 0, 0, 0, 2114, 2980, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3777, 0, 0, 0, 2735, 0, 525, 0, 505, 0, 1946, 0,
+	0, 0, 0, 2082, 0, 1427, 0, 0, 0, 1316, 3566, 0, 2361, 0, 0, 1757, 268, 3312, 0, 0, 0, 0, 0, 0, 0, 0, 1468, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1654, 0, 799, 1795, 0, 0, 0, 0, 0, 0, 991, 0, 2, 3812, 0, 630, 1168, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 461, 2941, 1500, 0, 0, 2667, 0, 0, 0, 3339, 0, 0, 0, 0, 0, 0, 0, 1664, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1524, 0, 0, 0, 0, 233, 0, 0, 0, 0, 320, 0, 3002, 0, 3730, 0, 3748, 0, 0, 0, 1634, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3559, 0, 0, 0, 2927, 0, 0, 2845, 0, 0, 0, 0, 3292, 0, 0, 1472, 0, 0, 0, 0, 0, 0, 0, 1093, 2916, 2377, 0, 3212, 0, 0, 104,
+	0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 0, 2365, 0, 0, 0, 2874, 0, 0, 0, 0, 0, 0, 2763, 2426, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3710, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 584, 0, 541, 0, 3116, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1300, 2617, 0, 0, 0, 0, 0, 1298, 0, 0, 1783, 0, 0, 0, 0, 0, 0, 3366, 3527, 0, 996, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2148, 0, 0, 0, 0, 0, 0, 0, 0, 1375, 0, 3275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1333, 0, 0, 0, 3627,
+	0, 0, 0, 0, 1773, 0, 0, 0, 0, 0, 0, 1282, 0, 0, 3001, 1207, 3463, 0, 0, 0, 2478, 0, 0, 0, 3521, 0, 0, 2441, 0, 1387, 0, 0,
+	1334, 0, 32, 73, 3272, 3583, 0, 70, 420, 1054, 0, 0, 0, 997, 0, 3305, 2070, 0, 0, 0, 0, 1423, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0,
+	1024, 1743, 0, 0, 0, 445, 3698, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3372, 0, 0, 0, 2431, 0, 0, 0, 0, 0, 0, 0, 827, 0, 0,
+	0, 0, 0, 0, 1550, 1691, 3249, 0, 0, 0, 0, 0, 0, 2280, 0, 0, 0, 0, 0, 0, 0, 2346, 0, 111, 1938, 0, 0, 0, 2684, 0, 800, 0,
+	304, 0, 0, 3273, 0, 0, 2553, 0, 0, 1254, 0, 0, 0, 849, 0, 0, 0, 0, 0, 0, 0, 0, 509, 2737, 803, 0, 838, 1934, 0, 3289, 2769, 0,
+	0, 0, 0, 0, 0, 1077, 0, 0, 0, 0, 0, 0, 3612, 0, 0, 0, 0, 0, 0, 0, 0, 3799, 0, 152, 0, 1141, 0, 0, 0, 0, 0, 0,
+	2819, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1696, 0, 0, 0, 0, 0, 0, 2146, 2705, 0, 3716, 0, 1675,
+	1770, 1684, 2366, 0, 0, 0, 0, 1875, 0, 16, 0, 3778, 0, 0, 0, 0, 1064, 0, 0, 0, 0, 0, 3517, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1388, 0, 3076, 0, 0, 0, 0, 0, 2014, 555, 880, 2432, 0, 0, 0, 0, 0, 2300, 0, 0, 0, 171, 0, 0, 0, 2978,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1502, 0, 0, 0, 0, 0, 2241, 0, 2356, 3113, 0, 0,
+	0, 0, 0, 832, 0, 0, 0, 0, 2974, 0, 602, 0, 0, 0, 705, 0, 0, 0, 3700, 0, 0, 0, 709, 0, 0, 2017, 0, 0, 1546, 0, 0, 1294,
+	0, 0, 0, 0, 738, 2092, 0, 0, 0, 0, 0, 3373, 0, 3073, 453, 0, 0, 0, 17, 2945, 0, 0, 0, 2309, 0, 0, 0, 0, 0, 0, 0, 3796,
+	2110, 2155, 3225, 0, 134, 0, 0, 3442, 0, 0, 0, 0, 0, 0, 0, 2650, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3376, 0, 0, 3266, 0, 181, 0, 0, 0, 486, 0, 0, 790, 0, 2957, 0, 0, 0, 0, 0, 2773, 0, 0, 0, 954, 2844, 0, 0, 3359, 0,
+	0, 2809, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2854, 0, 0, 0, 0, 0, 0, 0, 3388, 0, 0, 0, 0,
+	0, 0, 1586, 0, 0, 0, 3810, 3481, 0, 0, 0, 2065, 0, 0, 0, 0, 2557, 0, 0, 0, 0, 0, 64, 878, 0, 2064, 0, 3639, 0, 464, 0, 0,
+	0, 0, 0, 0, 2490, 3456, 1384, 0, 3033, 0, 1994, 0, 0, 0, 3705, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2057, 0, 0, 3423, 0, 0, 491, 455, 536, 0, 0, 717, 3110, 0, 0, 0, 1145, 0, 0, 3787, 0, 0, 1829, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 2373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 728, 2833, 1247, 0, 0, 2122, 3471, 0, 0,
+	0, 0, 0, 1628, 0, 0, 0, 0, 0, 3234, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1369, 2420, 0, 698, 751, 0, 0, 982, 605, 0,
+	1520, 1844, 0, 0, 1310, 0, 0, 0, 2149, 768, 753, 3097, 2408, 0, 0, 0, 0, 0, 0, 2855, 0, 0, 0, 781, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 203, 0, 0, 3082, 2219, 2189, 0, 0, 0, 0, 0, 3137, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 511, 0, 0, 0, 0, 0, 3053,
+	0, 0, 0, 2564, 0, 0, 0, 0, 0, 841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 961, 0, 2188, 0, 1188, 0, 0, 0, 1466, 0, 0, 0,
+	0, 0, 0, 0, 1002, 0, 0, 0, 0, 2839, 0, 0, 0, 0, 0, 0, 3411, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1913, 0, 0, 0, 1041, 1436, 0, 0, 280, 0, 441, 0, 0, 1332, 3492, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 977, 414, 0, 0, 0,
+	2397, 0, 0, 0, 0, 0, 0, 0, 0, 1999, 0, 3568, 0, 0, 0, 3803, 0, 0, 0, 0, 0, 0, 2225, 1680, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3729, 522, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 1687, 0, 0, 428, 2139, 0, 0, 350, 3316, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1323, 0, 0, 3488,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1713, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1173, 349, 3554, 0, 2069, 0, 0,
+	0, 0, 0, 0, 0, 2518, 0, 0, 1769, 3256, 0, 0, 0, 0, 0, 0, 0, 0, 860, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1371, 0, 0, 0,
+	0, 0, 0, 0, 0, 640, 2596, 0, 0, 0, 3020, 0, 0, 466, 0, 0, 0, 0, 0, 0, 0, 1798, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2700, 902, 3430, 0, 0, 0, 0, 929, 0, 0, 0, 0, 0, 786, 0, 0, 0, 1204, 2343, 0, 1596, 1059, 0, 0, 0, 444, 0, 0, 3128, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3823, 0, 2888, 0, 0, 0, 0, 0, 981, 0, 3381, 0, 0, 2972, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 216, 570, 0, 0, 0, 0, 1807, 0, 0, 0, 0, 0, 0, 576, 862, 1838, 0, 0, 0, 0, 0, 1567, 0, 0, 0, 2607, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2702, 3085, 0, 0, 0, 0, 3037, 0, 0, 0, 0, 0, 1125, 0, 0, 0, 0, 1324, 0, 0, 0, 0, 2623, 1663, 1414, 0, 125,
+	0, 0, 0, 2534, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 866, 0, 3645, 516, 0, 0, 0, 0, 0, 0, 2306, 0, 0, 0, 0, 1864,
+	0, 0, 0, 0, 3176, 0, 0, 0, 0, 968, 0, 0, 0, 0, 0, 0, 0, 3397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3571, 3329, 0, 0,
+	3309, 0, 2821, 0, 0, 0, 0, 0, 1615, 0, 210, 3744, 0, 0, 3163, 0, 0, 1536, 401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1103, 0, 0, 0,
+	0, 0, 0, 2207, 615, 0, 1370, 2648, 0, 0, 0, 0, 0, 182, 0, 0, 872, 0, 0, 0, 0, 0, 635, 0, 3290, 0, 0, 1553, 0, 0, 0, 0,
+	0, 0, 739, 145, 0, 869, 0, 0, 0, 0, 0, 0, 1625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3591, 0, 0, 0, 0, 0, 0, 0, 877, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 812, 0, 0, 0, 0, 0, 0, 0, 0, 694, 0, 0, 0, 0, 99, 0, 0, 1712, 0, 0,
-	0, 0, 0, 0, 0, 348, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3662, 661, 0, 0, 0, 3118, 1281, 3799, 0, 0, 0, 2052, 3328, 3362, 3716,
-	3506, 0, 0, 0, 0, 0, 0, 0, 0, 0, 776, 0, 3363, 0, 269, 0, 0, 177, 0, 0, 0, 0, 0, 1279, 3545, 0, 0, 0, 0, 0, 0, 2143,
-	0, 0, 3789, 0, 0, 0, 0, 0, 1392, 0, 0, 0, 0, 0, 0, 1045, 0, 2908, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2212, 0, 0, 0, 1175, 0, 2117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 554, 1491, 0, 0, 0, 0,
-	0, 0, 3266, 0, 0, 0, 0, 2775, 74, 3760, 0, 200, 81, 0, 0, 649, 0, 0, 359, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1271, 1762, 0, 0, 0, 0, 0, 0, 1295, 0, 0, 0, 0, 0, 2781, 0, 0, 0, 2383, 0, 0, 2518, 0, 2959, 3475, 24, 2225, 1859, 2217, 0, 0,
-	0, 0, 0, 0, 0, 3054, 0, 0, 0, 0, 0, 0, 0, 3343, 0, 0, 0, 0, 0, 0, 0, 1723, 1042, 2094, 1943, 3021, 0, 0, 0, 0, 0, 0,
-	0, 0, 347, 0, 0, 0, 0, 1471, 2048, 0, 0, 1297, 2684, 1979, 0, 0, 0, 2663, 0, 0, 0, 0, 0, 1888, 89, 1739, 2071, 246, 0, 0, 0, 0,
-	0, 0, 0, 0, 1766, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3596, 0, 128, 0, 0, 0, 0, 0, 2264, 0, 0, 0,
-	0, 0, 820, 0, 0, 397, 2348, 3265, 0, 0, 0, 0, 0, 1407, 0, 0, 0, 3275, 3560, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1428, 0, 0,
-	0, 1635, 0, 0, 0, 0, 0, 0, 0, 0, 1291, 86, 0, 2325, 0, 0, 671, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3034, 0, 548, 0, 0, 0, 0, 0, 3415, 0, 1535, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3238, 0, 1601, 0,
-	3027, 1629, 3513, 875, 0, 2975, 0, 0, 0, 0, 0, 2652, 0, 110, 0, 0, 1508, 1690, 0, 0, 0, 3410, 0, 0, 0, 0, 0, 1191, 0, 0, 0, 0,
-	0, 0, 0, 3830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1777, 0, 0, 0, 0, 0, 448, 3748, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2491, 0, 2293, 3587, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3338, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1851, 0, 0, 0, 1137, 1280, 0, 0, 2102, 0, 2581, 0, 0, 0, 0, 3403, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1166, 0, 0, 0, 0, 0, 0, 1671, 0, 793, 0, 0, 0, 0, 2574, 0, 0, 0, 0, 281, 3806, 0, 664, 0, 0, 0, 0,
-	0, 0, 0, 0, 3335, 1718, 0, 0, 0, 0, 0, 3732, 0, 1162, 0, 0, 204, 0, 2197, 2644, 0, 0, 3538, 0, 0, 0, 0, 0, 2469, 848, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 408, 3078, 0, 0, 0, 0, 0, 1814, 0, 3058, 0, 0, 0, 0, 0, 0, 0,
-	0, 2618, 0, 0, 0, 0, 2467, 0, 0, 0, 3243, 0, 0, 0, 0, 1231, 0, 0, 0, 0, 0, 0, 0, 2558, 0, 0, 2487, 0, 0, 0, 0, 0,
-	0, 1862, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3253, 1597, 0, 3653, 2571, 0, 0, 0, 0, 0,
-	1745, 0, 0, 0, 0, 2184, 0, 0, 0, 0, 0, 0, 84, 0, 0, 1665, 0, 0, 0, 0, 0, 0, 0, 0, 2716, 0, 0, 0, 3396, 0, 3350, 0,
-	0, 247, 3649, 0, 1521, 0, 0, 0, 0, 1914, 0, 0, 0, 0, 0, 1167, 3462, 0, 0, 1821, 0, 0, 0, 770, 0, 0, 2845, 0, 0, 0, 1541, 0,
-	0, 419, 0, 2747, 0, 1470, 2668, 2572, 0, 813, 3435, 1028, 0, 0, 0, 0, 0, 2268, 1015, 1722, 1774, 2203, 2115, 0, 0, 0, 0, 0, 2259, 0, 0, 0,
-	0, 0, 0, 0, 2731, 0, 3453, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2233, 1561, 1692, 0,
-	0, 0, 0, 0, 0, 0, 0, 194, 3187, 1122, 0, 0, 1544, 293, 2171, 0, 0, 0, 0, 0, 0, 0, 0, 1413, 0, 0, 0, 0, 0, 0, 0, 3529,
-	0, 1035, 2689, 1895, 3280, 3003, 2387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3465, 0, 0, 0, 1793, 1559, 1344, 0, 0, 0, 0, 3197, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2728, 0, 2239, 0, 2152, 3509, 360, 0, 0, 0, 0, 2710, 540, 0, 0, 148, 0, 1855, 0, 0, 0, 0, 0, 0,
-	1581, 0, 0, 0, 0, 0, 0, 402, 2724, 0, 0, 2935, 0, 323, 0, 0, 0, 0, 0, 1806, 0, 3359, 0, 0, 0, 0, 2316, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 67, 546, 1306, 0, 1568, 0, 0, 2588, 3048, 0, 1119, 0, 0, 0, 0, 0, 1139, 0, 0, 0, 0, 3137, 0, 0,
-	0, 3752, 0, 0, 0, 0, 0, 0, 0, 3717, 2756, 0, 0, 0, 0, 0, 459, 0, 0, 0, 0, 0, 0, 0, 1362, 0, 0, 0, 0, 0, 1904, 0,
-	0, 0, 1135, 0, 0, 0, 0, 0, 0, 3565, 0, 0, 870, 1646, 2272, 0, 0, 0, 0, 0, 0, 0, 716, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1216, 0, 0, 944, 0, 0, 0, 2322, 0, 0, 0, 0, 0, 1270, 0, 2890, 0, 0, 0, 0,
-	1958, 0, 0, 0, 0, 3097, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1354, 2156, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2352, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2442, 0, 0, 0, 0, 0, 0, 0, 0, 3069, 0, 0, 0, 0, 0, 0, 0, 3060, 0, 0, 0, 1357, 1412,
-	0, 0, 2254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3558, 39, 3140, 0, 0, 0, 0,
-	3672, 0, 0, 0, 3471, 0, 1610, 0, 0, 0, 317, 0, 0, 0, 3339, 0, 0, 0, 2460, 3094, 2165, 0, 127, 0, 3488, 0, 0, 3507, 0, 389, 886, 2641,
-	0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0, 0, 0, 0, 0, 3604, 0, 0, 0, 0, 0, 0, 0, 932, 0, 0, 0, 0, 0, 2213, 0, 0,
-	0, 0, 0, 0, 0, 2949, 0, 0, 0, 0, 2274, 358, 123, 3630, 1548, 1937, 0, 0, 0, 0, 0, 2269, 3313, 0, 2748, 0, 0, 184, 2891, 0, 0, 0,
-	0, 0, 1789, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 375, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1676, 2776, 0, 0, 0, 3281,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1611, 0, 0, 0, 3602, 0, 0, 0, 829, 1325,
-	3800, 0, 354, 2857, 3578, 0, 0, 1315, 0, 0, 0, 0, 0, 3199, 0, 0, 0, 0, 1018, 0, 0, 0, 0, 0, 0, 2907, 0, 0, 0, 0, 0, 0,
-	526, 0, 0, 609, 0, 0, 0, 0, 434, 0, 0, 0, 0, 0, 0, 3011, 0, 3282, 487, 0, 2059, 0, 0, 0, 0, 0, 0, 0, 2486, 0, 0, 0,
-	0, 1489, 0, 1982, 0, 0, 356, 2733, 0, 0, 0, 0, 0, 0, 0, 0, 1963, 0, 0, 2242, 0, 0, 0, 0, 0, 0, 2309, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 0, 0, 3434, 888, 1296, 0, 0, 0, 0, 0, 0, 2463, 0, 0, 906, 3221, 1685, 0, 0, 0,
-	644, 0, 0, 0, 0, 0, 920, 2559, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3160, 0, 847, 1411, 0, 0, 0, 0, 0, 341, 0, 0, 0, 0,
-	0, 0, 0, 0, 433, 0, 0, 0, 0, 0, 0, 0, 962, 0, 0, 0, 0, 0, 0, 0, 643, 0, 2390, 0, 0, 0, 0, 0, 0, 0, 2351, 1912,
-	0, 0, 0, 0, 0, 2998, 0, 0, 1839, 0, 0, 0, 1707, 0, 0, 0, 1158, 0, 0, 0, 0, 0, 0, 0, 0, 569, 1623, 2375, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3593, 2813, 488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3416, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2804, 0, 0, 0, 0, 394, 0, 362, 1318, 2539, 927, 3608, 2083, 2751, 3690, 2639, 0, 625, 0, 0, 0, 0, 0, 108, 0, 0, 3075, 0, 1447, 0,
-	0, 742, 881, 2544, 0, 0, 0, 0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0, 2141, 3463, 0, 0, 0, 0, 0, 0, 0, 2275, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1792, 0, 0, 1378, 0, 0, 0, 0, 1699, 0, 0, 0, 0, 0, 0, 1860, 3213, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3673, 0, 0, 0, 1267, 1761, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1155, 63, 0, 0, 0, 503, 0, 0, 3721, 0, 1957,
-	2946, 93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3241, 3365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 701, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3424, 3105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3276, 3563, 0, 0, 0, 0, 0, 0, 0, 2168, 0, 0, 0, 0, 0, 773, 1617,
-	0, 0, 1940, 0, 0, 0, 0, 0, 0, 1932, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 983, 2167, 3680, 1220, 36, 1813, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 718, 3624, 0, 0, 0, 0, 0, 0, 301, 0, 0, 0, 0, 0, 1446, 0, 0, 0, 0, 0, 3399, 0, 2850, 0, 0, 0, 0,
-	0, 0, 1905, 0, 3215, 0, 0, 1724, 0, 3405, 604, 0, 0, 374, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2046, 3774, 0, 1645, 0, 2455, 2910, 0, 1598, 1928, 2973, 0, 0, 0, 0, 0, 0, 0, 3116, 0, 0, 3226, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 585, 2885, 3355, 0, 0, 865, 0, 3389, 0, 0, 0, 1832, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1822, 0, 3818, 826, 2694, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2834, 0, 0, 3067, 0, 1880, 0, 0, 0, 0, 3467, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2042, 1549, 2110, 3443, 0, 0, 0, 0, 0, 0, 0, 689, 2403, 2495, 0, 0, 0, 0, 0, 0, 0, 0, 0, 527, 0, 0, 0, 0,
-	0, 2696, 3293, 0, 1339, 0, 3567, 0, 1947, 0, 0, 0, 2742, 0, 0, 1301, 1759, 0, 0, 0, 0, 0, 0, 1836, 2103, 3166, 0, 2374, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 839, 0, 215, 0, 1865, 0, 0, 0, 1256, 0, 750, 141, 0, 0, 0, 0, 2633, 0, 273, 636, 2029, 0, 0, 0, 0, 0, 0,
-	0, 0, 2957, 0, 1153, 0, 1327, 2723, 2034, 2612, 3402, 0, 0, 0, 0, 0, 0, 2009, 0, 0, 0, 0, 0, 0, 1962, 3526, 0, 0, 0, 0, 0, 1493,
-	0, 0, 0, 0, 0, 3062, 0, 2211, 2461, 0, 0, 0, 0, 0, 1728, 0, 0, 0, 0, 0, 3514, 0, 0, 0, 0, 2295, 897, 1460, 0, 2456, 0, 3749,
-	0, 0, 0, 2347, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1159, 0, 560, 0, 0, 0, 1797, 0, 0, 0, 0, 0, 2018,
-	0, 0, 0, 0, 0, 0, 0, 0, 2353, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 160, 2153, 2369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	423, 2107, 0, 0, 658, 0, 0, 0, 0, 1539, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1406, 2542, 0, 0, 0, 450, 772, 0, 1939, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 2265, 0, 0, 2202, 0, 0, 0, 0, 0, 0, 0, 0, 1004, 801, 1248, 3168, 218, 1510, 3576, 0,
-	0, 0, 0, 2562, 0, 0, 0, 2061, 0, 995, 0, 2680, 0, 0, 0, 1203, 0, 1589, 0, 0, 0, 0, 3222, 0, 1010, 0, 0, 0, 0, 0, 0, 0,
-	0, 2057, 3332, 0, 0, 0, 226, 231, 2846, 3261, 3499, 80, 0, 0, 0, 0, 2596, 0, 0, 969, 0, 0, 0, 0, 0, 1072, 0, 0, 0, 3730, 0, 0,
-	0, 0, 2554, 0, 0, 3268, 0, 1790, 0, 0, 0, 0, 1255, 0, 0, 3751, 0, 0, 1609, 0, 0, 0, 0, 2062, 0, 0, 1451, 0, 0, 0, 2988, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2530, 0, 0, 0, 0, 330, 0, 0, 0, 0, 0, 1026, 0, 3722, 0, 0,
-	0, 0, 0, 3804, 0, 0, 0, 0, 0, 0, 0, 3598, 0, 0, 0, 0, 0, 3741, 0, 0, 0, 3572, 0, 0, 0, 0, 0, 0, 2743, 0, 0, 0,
-	0, 62, 0, 3385, 0, 0, 2545, 0, 0, 0, 0, 1089, 0, 3122, 0, 0, 1113, 0, 0, 0, 0, 0, 0, 2546, 0, 3719, 0, 0, 0, 723, 833, 2137,
-	0, 0, 3712, 3773, 0, 0, 0, 0, 162, 373, 0, 0, 117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 2231, 0, 0, 0, 0, 1404,
-	2624, 0, 0, 3200, 0, 1582, 0, 0, 0, 0, 0, 566, 3102, 0, 0, 0, 2851, 0, 0, 0, 1227, 3204, 456, 0, 229, 2079, 0, 0, 0, 0, 0, 0,
-	282, 2986, 180, 1014, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2257, 0, 0, 2837, 655, 0, 3474, 0, 0, 0, 1068, 0, 0, 1534, 0, 0, 0, 0,
-	662, 0, 945, 1706, 0, 0, 0, 0, 1754, 1856, 1225, 0, 1966, 0, 0, 0, 3681, 0, 0, 0, 0, 0, 264, 0, 1243, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2054, 0, 0, 0, 0, 1200, 2758, 0, 0, 0, 2142, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 666, 0,
-	0, 0, 0, 0, 0, 0, 0, 3217, 0, 0, 0, 0, 0, 0, 1343, 0, 0, 0, 0, 0, 0, 0, 0, 3057, 0, 0, 0, 0, 0, 0, 0, 0,
-	363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1454, 0, 0, 504, 0, 0, 0, 0, 2899, 3548, 0, 0, 0, 1931, 0, 0, 0, 0, 2989, 0, 0,
-	0, 0, 0, 974, 2051, 0, 0, 1571, 519, 0, 0, 3173, 0, 0, 0, 0, 3107, 0, 825, 2177, 0, 223, 2871, 3616, 0, 3258, 0, 3099, 3158, 3501, 0, 0,
-	0, 0, 2406, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1098, 0, 0, 2090, 0, 0, 0, 1509, 0, 0, 0, 0, 0, 0, 0, 1105,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2947, 0, 0, 0, 1347, 1868, 1909, 2410, 0, 0, 1183, 0, 0, 0, 0, 1205, 1320, 1697, 3606, 1338, 0, 0,
-	0, 0, 3050, 0, 0, 0, 0, 2166, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1632, 0, 0, 0, 3240, 0, 0, 660, 0, 0, 0, 309,
-	1440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1003, 1916, 2619, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 0,
-	0, 3694, 0, 0, 0, 0, 0, 1307, 0, 0, 2181, 0, 0, 0, 830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3484, 0, 0, 0, 0, 0, 0,
-	2966, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 0, 1218, 0, 0, 2938, 0, 711, 987, 0, 3073, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2906, 0, 0, 3206, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1923, 0, 0, 3392, 1714, 0, 0, 3663, 0, 0, 0,
-	0, 0, 0, 0, 1061, 3414, 2169, 0, 0, 0, 2288, 0, 0, 2263, 2399, 0, 0, 0, 0, 0, 0, 2599, 2074, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1976, 0, 0, 0, 0, 0, 0, 0, 0, 3683, 0, 0, 0, 1554, 0, 0, 0, 0, 0, 597, 607, 2522, 0, 677, 0, 1662,
-	3500, 0, 1396, 0, 0, 0, 0, 0, 0, 0, 619, 0, 0, 0, 1936, 0, 0, 0, 0, 0, 0, 2629, 0, 0, 0, 3022, 2198, 0, 0, 0, 3657, 0,
-	0, 0, 0, 0, 0, 0, 0, 2452, 0, 0, 0, 0, 3518, 0, 0, 2190, 2654, 0, 3024, 0, 0, 0, 0, 0, 0, 0, 637, 100, 0, 0, 377, 2650,
+	0, 0, 0, 0, 0, 348, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3664, 661, 0, 0, 0, 3120, 1281, 3801, 0, 0, 0, 2053, 3330, 3364, 3718,
+	3508, 0, 0, 0, 0, 0, 0, 0, 0, 0, 776, 0, 3365, 0, 269, 0, 0, 177, 0, 0, 0, 0, 0, 1279, 3547, 0, 0, 0, 0, 0, 0, 2144,
+	0, 0, 3791, 0, 0, 0, 0, 0, 1392, 0, 0, 0, 0, 0, 0, 1045, 0, 2910, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2213, 0, 0, 0, 1175, 0, 2118, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 554, 1491, 0, 0, 0, 0,
+	0, 0, 3268, 0, 0, 0, 0, 2776, 74, 3762, 0, 200, 81, 0, 0, 649, 0, 0, 359, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1271, 1762, 0, 0, 0, 0, 0, 0, 1295, 0, 0, 0, 0, 0, 2782, 0, 0, 0, 2384, 0, 0, 2519, 0, 2961, 3477, 24, 2226, 1859, 2218, 0, 0,
+	0, 0, 0, 0, 0, 3056, 0, 0, 0, 0, 0, 0, 0, 3345, 0, 0, 0, 0, 0, 0, 0, 1723, 1042, 2095, 1943, 3023, 0, 0, 0, 0, 0, 0,
+	0, 0, 347, 0, 0, 0, 0, 1471, 2049, 0, 0, 1297, 2685, 1980, 0, 0, 0, 2664, 0, 0, 0, 0, 0, 1888, 89, 1739, 2072, 246, 0, 0, 0, 0,
+	0, 0, 0, 0, 1766, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3598, 0, 128, 0, 0, 0, 0, 0, 2265, 0, 0, 0,
+	0, 0, 820, 0, 0, 397, 2349, 3267, 0, 0, 0, 0, 0, 1407, 0, 0, 0, 3277, 3562, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1428, 0, 0,
+	0, 1635, 0, 0, 0, 0, 0, 0, 0, 0, 1291, 86, 0, 2326, 0, 0, 671, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3036, 0, 548, 0, 0, 0, 0, 0, 3417, 0, 1535, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3240, 0, 1601, 0,
+	3029, 1629, 3515, 875, 0, 2977, 0, 0, 0, 0, 0, 2653, 0, 110, 0, 0, 1508, 1690, 0, 0, 0, 3412, 0, 0, 0, 0, 0, 1191, 0, 0, 0, 0,
+	0, 0, 0, 3832, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1777, 0, 0, 0, 0, 0, 448, 3750, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2492, 0, 2294, 3589, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3340, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1851, 0, 0, 0, 1137, 1280, 0, 0, 2103, 0, 2582, 0, 0, 0, 0, 3405, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1166, 0, 0, 0, 0, 0, 0, 1671, 0, 793, 0, 0, 0, 0, 2575, 0, 0, 0, 0, 281, 3808, 0, 664, 0, 0, 0, 0,
+	0, 0, 0, 0, 3337, 1718, 0, 0, 0, 0, 0, 3734, 0, 1162, 0, 0, 204, 0, 2198, 2645, 0, 0, 3540, 0, 0, 0, 0, 0, 2470, 848, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 408, 3080, 0, 0, 0, 0, 0, 1814, 0, 3060, 0, 0, 0, 0, 0, 0, 0,
+	0, 2619, 0, 0, 0, 0, 2468, 0, 0, 0, 3245, 0, 0, 0, 0, 1231, 0, 0, 0, 0, 0, 0, 0, 2559, 0, 0, 2488, 0, 0, 0, 0, 0,
+	0, 1862, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3255, 1597, 0, 3655, 2572, 0, 0, 0, 0, 0,
+	1745, 0, 0, 0, 0, 2185, 0, 0, 0, 0, 0, 0, 84, 0, 0, 1665, 0, 0, 0, 0, 0, 0, 0, 0, 2717, 0, 0, 0, 3398, 0, 3352, 0,
+	0, 247, 3651, 0, 1521, 0, 0, 0, 0, 1914, 0, 0, 0, 0, 0, 1167, 3464, 0, 0, 1821, 0, 0, 0, 770, 0, 0, 2846, 0, 0, 0, 1541, 0,
+	0, 419, 0, 2748, 0, 1470, 2669, 2573, 0, 813, 3437, 1028, 0, 0, 0, 0, 0, 2269, 1015, 1722, 1774, 2204, 2116, 0, 0, 0, 0, 0, 2260, 0, 0, 0,
+	0, 0, 0, 0, 2732, 0, 3455, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2234, 1561, 1692, 0,
+	0, 0, 0, 0, 0, 0, 0, 194, 3189, 1122, 0, 0, 1544, 293, 2172, 0, 0, 0, 0, 0, 0, 0, 0, 1413, 0, 0, 0, 0, 0, 0, 0, 3531,
+	0, 1035, 2690, 1895, 3282, 3005, 2388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3467, 0, 0, 0, 1793, 1559, 1344, 0, 0, 0, 0, 3199, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2729, 0, 2240, 0, 2153, 3511, 360, 0, 0, 0, 0, 2711, 540, 0, 0, 148, 0, 1855, 0, 0, 0, 0, 0, 0,
+	1581, 0, 0, 0, 0, 0, 0, 402, 2725, 0, 0, 2937, 0, 323, 0, 0, 0, 0, 0, 1806, 0, 3361, 0, 0, 0, 0, 2317, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 67, 546, 1306, 0, 1568, 0, 0, 2589, 3050, 0, 1119, 0, 0, 0, 0, 0, 1139, 0, 0, 0, 0, 3139, 0, 0,
+	0, 3754, 0, 0, 0, 0, 0, 0, 0, 3719, 2757, 0, 0, 0, 0, 0, 459, 0, 0, 0, 0, 0, 0, 0, 1362, 0, 0, 0, 0, 0, 1904, 0,
+	0, 0, 1135, 0, 0, 0, 0, 0, 0, 3567, 0, 0, 870, 1646, 2273, 0, 0, 0, 0, 0, 0, 0, 716, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1216, 0, 0, 944, 0, 0, 0, 2323, 0, 0, 0, 0, 0, 1270, 0, 2892, 0, 0, 0, 0,
+	1958, 0, 0, 0, 0, 3099, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1354, 2157, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2353, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2443, 0, 0, 0, 0, 0, 0, 0, 0, 3071, 0, 0, 0, 0, 0, 0, 0, 3062, 0, 0, 0, 1357, 1412,
+	0, 0, 2255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3560, 39, 3142, 0, 0, 0, 0,
+	3674, 0, 0, 0, 3473, 0, 1610, 0, 0, 0, 317, 0, 0, 0, 3341, 0, 0, 0, 2461, 3096, 2166, 0, 127, 0, 3490, 0, 0, 3509, 0, 389, 886, 2642,
+	0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0, 0, 0, 0, 0, 3606, 0, 0, 0, 0, 0, 0, 0, 932, 0, 0, 0, 0, 0, 2214, 0, 0,
+	0, 0, 0, 0, 0, 2951, 0, 0, 0, 0, 2275, 358, 123, 3632, 1548, 1937, 0, 0, 0, 0, 0, 2270, 3315, 0, 2749, 0, 0, 184, 2893, 0, 0, 0,
+	0, 0, 1789, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 375, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1676, 2777, 0, 0, 0, 3283,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1611, 0, 0, 0, 3604, 0, 0, 0, 829, 1325,
+	3802, 0, 354, 2859, 3580, 0, 0, 1315, 0, 0, 0, 0, 0, 3201, 0, 0, 0, 0, 1018, 0, 0, 0, 0, 0, 0, 2909, 0, 0, 0, 0, 0, 0,
+	526, 0, 0, 609, 0, 0, 0, 0, 434, 0, 0, 0, 0, 0, 0, 3013, 0, 3284, 487, 0, 2060, 0, 0, 0, 0, 0, 0, 0, 2487, 0, 0, 0,
+	0, 1489, 0, 1983, 0, 0, 356, 2734, 0, 0, 0, 0, 0, 0, 0, 0, 1963, 0, 0, 2243, 0, 0, 0, 0, 0, 0, 2310, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 0, 0, 3436, 888, 1296, 0, 0, 0, 0, 0, 0, 2464, 0, 0, 906, 3223, 1685, 0, 0, 0,
+	644, 0, 0, 0, 0, 0, 920, 2560, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3162, 0, 847, 1411, 0, 0, 0, 0, 0, 341, 0, 0, 0, 0,
+	0, 0, 0, 0, 433, 0, 0, 0, 0, 0, 0, 0, 962, 0, 0, 0, 0, 0, 0, 0, 643, 0, 2391, 0, 0, 0, 0, 0, 0, 0, 2352, 1912,
+	0, 0, 0, 0, 0, 3000, 0, 0, 1839, 0, 0, 0, 1707, 0, 0, 0, 1158, 0, 0, 0, 0, 0, 0, 0, 0, 569, 1623, 2376, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3595, 2814, 488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3418, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2805, 0, 0, 0, 0, 394, 0, 362, 1318, 2540, 927, 3610, 2084, 2752, 3692, 2640, 0, 625, 0, 0, 0, 0, 0, 108, 0, 0, 3077, 0, 1447, 0,
+	0, 742, 881, 2545, 0, 0, 0, 0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0, 2142, 3465, 0, 0, 0, 0, 0, 0, 0, 2276, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1792, 0, 0, 1378, 0, 0, 0, 0, 1699, 0, 0, 0, 0, 0, 0, 1860, 3215, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3675, 0, 0, 0, 1267, 1761, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1155, 63, 0, 0, 0, 503, 0, 0, 3723, 0, 1957,
+	2948, 93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3243, 3367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 701, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3426, 3107, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3278, 3565, 0, 0, 0, 0, 0, 0, 0, 2169, 0, 0, 0, 0, 0, 773, 1617,
+	0, 0, 1940, 0, 0, 0, 0, 0, 0, 1932, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 983, 2168, 3682, 1220, 36, 1813, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 718, 3626, 0, 0, 0, 0, 0, 0, 301, 0, 0, 0, 0, 0, 1446, 0, 0, 0, 0, 0, 3401, 0, 2852, 0, 0, 0, 0,
+	0, 0, 1905, 0, 3217, 0, 0, 1724, 0, 3407, 604, 0, 0, 374, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2047, 3776, 0, 1645, 0, 2456, 2912, 0, 1598, 1928, 2975, 0, 0, 0, 0, 0, 0, 0, 3118, 0, 0, 3228, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 585, 2887, 3357, 0, 0, 865, 0, 3391, 0, 0, 0, 1832, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1822, 0, 3820, 826, 2695, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2835, 0, 0, 3069, 0, 1880, 0, 0, 0, 0, 3469, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2043, 1549, 2111, 3445, 0, 0, 0, 0, 0, 0, 0, 689, 2404, 2496, 0, 0, 0, 0, 0, 0, 0, 0, 0, 527, 0, 0, 0, 0,
+	0, 2697, 3295, 0, 1339, 0, 3569, 0, 1947, 0, 0, 0, 2743, 0, 0, 1301, 1759, 0, 0, 0, 0, 0, 0, 1836, 2104, 3168, 0, 2375, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 839, 0, 215, 0, 1865, 0, 0, 0, 1256, 0, 750, 141, 0, 0, 0, 0, 2634, 0, 273, 636, 2030, 0, 0, 0, 0, 0, 0,
+	0, 0, 2959, 0, 1153, 0, 1327, 2724, 2035, 2613, 3404, 0, 0, 0, 0, 0, 0, 2010, 0, 0, 0, 0, 0, 0, 1962, 3528, 0, 0, 0, 0, 0, 1493,
+	0, 0, 0, 0, 0, 3064, 0, 2212, 2462, 0, 0, 0, 0, 0, 1728, 0, 0, 0, 0, 0, 3516, 0, 0, 0, 0, 2296, 897, 1460, 0, 2457, 0, 3751,
+	0, 0, 0, 2348, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1159, 0, 560, 0, 0, 0, 1797, 0, 0, 0, 0, 0, 2019,
+	0, 0, 0, 0, 0, 0, 0, 0, 2354, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 160, 2154, 2370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	423, 2108, 0, 0, 658, 0, 0, 0, 0, 1539, 0, 0, 0, 0, 0, 0, 1975, 0, 0, 1406, 2543, 0, 0, 0, 450, 772, 0, 1939, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 2266, 0, 0, 2203, 0, 0, 0, 0, 0, 0, 0, 0, 1004, 801, 1248, 3170, 218, 1510, 3578, 0,
+	0, 0, 0, 2563, 0, 0, 0, 2062, 0, 995, 0, 2681, 0, 0, 0, 1203, 0, 1589, 0, 0, 0, 0, 3224, 0, 1010, 0, 0, 0, 0, 0, 0, 0,
+	0, 2058, 3334, 0, 0, 0, 226, 231, 2848, 3263, 3501, 80, 0, 0, 0, 0, 2597, 0, 0, 969, 0, 0, 0, 0, 0, 1072, 0, 0, 0, 3732, 0, 0,
+	0, 0, 2555, 0, 0, 3270, 0, 1790, 0, 0, 0, 0, 1255, 0, 0, 3753, 0, 0, 1609, 0, 0, 0, 0, 2063, 0, 0, 1451, 0, 0, 0, 2990, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2531, 0, 0, 0, 0, 330, 0, 0, 0, 0, 0, 1026, 0, 3724, 0, 0,
+	0, 0, 0, 3806, 0, 0, 0, 0, 0, 0, 0, 3600, 0, 0, 0, 0, 0, 3743, 0, 0, 0, 3574, 0, 0, 0, 0, 0, 0, 2744, 0, 0, 0,
+	0, 62, 0, 3387, 0, 0, 2546, 0, 0, 0, 0, 1089, 0, 3124, 0, 0, 1113, 0, 0, 0, 0, 0, 0, 2547, 0, 3721, 0, 0, 0, 723, 833, 2138,
+	0, 0, 3714, 3775, 0, 0, 0, 0, 162, 373, 0, 0, 117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 2232, 0, 0, 0, 0, 1404,
+	2625, 0, 0, 3202, 0, 1582, 0, 0, 0, 0, 0, 566, 3104, 0, 0, 0, 2853, 0, 0, 0, 1227, 3206, 456, 0, 229, 2080, 0, 0, 0, 0, 0, 0,
+	282, 2988, 180, 1014, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2258, 0, 0, 2838, 655, 0, 3476, 0, 0, 0, 1068, 0, 0, 1534, 0, 0, 0, 0,
+	662, 0, 945, 1706, 0, 0, 0, 0, 1754, 1856, 1225, 0, 1966, 0, 0, 0, 3683, 0, 0, 0, 0, 0, 264, 0, 1243, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2055, 0, 0, 0, 0, 1200, 2759, 0, 0, 0, 2143, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 666, 0,
+	0, 0, 0, 0, 0, 0, 0, 3219, 0, 0, 0, 0, 0, 0, 1343, 0, 0, 0, 0, 0, 0, 0, 0, 3059, 0, 0, 0, 0, 0, 0, 0, 0,
+	363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1454, 0, 0, 504, 0, 0, 0, 0, 2901, 3550, 0, 0, 0, 1931, 0, 0, 0, 0, 2991, 0, 0,
+	0, 0, 0, 974, 2052, 0, 0, 1571, 519, 0, 0, 3175, 0, 0, 0, 0, 3109, 0, 825, 2178, 0, 223, 2873, 3618, 0, 3260, 0, 3101, 3160, 3503, 0, 0,
+	0, 0, 2407, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1098, 0, 0, 2091, 0, 0, 0, 1509, 0, 0, 0, 0, 0, 0, 0, 1105,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2949, 0, 0, 0, 1347, 1868, 1909, 2411, 0, 0, 1183, 0, 0, 0, 0, 1205, 1320, 1697, 3608, 1338, 0, 0,
+	0, 0, 3052, 0, 0, 0, 0, 2167, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1632, 0, 0, 0, 3242, 0, 0, 660, 0, 0, 0, 309,
+	1440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1003, 1916, 2620, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 0,
+	0, 3696, 0, 0, 0, 0, 0, 1307, 0, 0, 2182, 0, 0, 0, 830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3486, 0, 0, 0, 0, 0, 0,
+	2968, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 0, 1218, 0, 0, 2940, 0, 711, 987, 0, 3075, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2908, 0, 0, 3208, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1923, 0, 0, 3394, 1714, 0, 0, 3665, 0, 0, 0,
+	0, 0, 0, 0, 1061, 3416, 2170, 0, 0, 0, 2289, 0, 0, 2264, 2400, 0, 0, 0, 0, 0, 0, 2600, 2075, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1977, 0, 0, 0, 0, 0, 0, 0, 0, 3685, 0, 0, 0, 1554, 0, 0, 0, 0, 0, 597, 607, 2523, 0, 677, 0, 1662,
+	3502, 0, 1396, 0, 0, 0, 0, 0, 0, 0, 619, 0, 0, 0, 1936, 0, 0, 0, 0, 0, 0, 2630, 0, 0, 0, 3024, 2199, 0, 0, 0, 3659, 0,
+	0, 0, 0, 0, 0, 0, 0, 2453, 0, 0, 0, 0, 3520, 0, 0, 2191, 2655, 0, 3026, 0, 0, 0, 0, 0, 0, 0, 637, 100, 0, 0, 377, 2651,
 	1725, 0, 0, 0, 0, 0, 0, 610, 0, 0, 0, 0, 0, 0, 871, 252, 1302, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2905, 0, 0, 0, 0, 0, 0, 114, 0, 0, 0, 0, 0, 2448, 2516, 0, 0, 1241, 0, 0, 0, 0, 0, 0, 0, 3115, 3633, 0, 0,
-	0, 476, 0, 0, 0, 0, 0, 0, 0, 972, 0, 0, 0, 725, 2605, 0, 0, 2884, 0, 0, 0, 1463, 364, 0, 0, 0, 1518, 0, 0, 0, 0, 0,
-	0, 0, 3138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2220, 0, 0, 0, 1080, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2907, 0, 0, 0, 0, 0, 0, 114, 0, 0, 0, 0, 0, 2449, 2517, 0, 0, 1241, 0, 0, 0, 0, 0, 0, 0, 3117, 3635, 0, 0,
+	0, 476, 0, 0, 0, 0, 0, 0, 0, 972, 0, 0, 0, 725, 2606, 0, 0, 2886, 0, 0, 0, 1463, 364, 0, 0, 0, 1518, 0, 0, 0, 0, 0,
+	0, 0, 3140, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2221, 0, 0, 0, 1080, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2128, 852, 2291, 0, 1418, 258, 3766, 0, 0, 0, 1907, 2331, 0, 0, 0, 3667, 0, 0, 0, 3534, 0, 0, 0, 0, 0, 0, 0, 0, 2598, 1771, 0, 0,
-	0, 0, 0, 3425, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 617, 3614, 0, 0, 0, 0, 0, 0, 2398, 0, 0, 0, 0, 0, 0, 0, 0,
-	1894, 0, 1273, 2722, 2981, 817, 0, 0, 1023, 1351, 1130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1244, 0, 447, 1557, 0, 685, 0, 0, 0,
-	0, 0, 3426, 0, 0, 0, 2760, 0, 0, 0, 1062, 0, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 0, 0, 370, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 209, 0, 0, 0, 0, 3352, 0, 0, 1149, 0, 1915, 2767, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2024, 0, 0, 0, 0, 2292, 0, 75, 0, 0, 0, 0, 1258, 0, 0, 1605, 0, 0, 0, 0, 0, 2912, 0, 0, 0, 1263, 0, 0, 616,
-	2996, 2310, 0, 0, 0, 0, 0, 730, 0, 0, 0, 0, 3002, 0, 0, 3452, 0, 568, 0, 0, 0, 0, 0, 0, 2830, 0, 0, 2824, 3688, 0, 3605, 0,
-	0, 0, 0, 0, 0, 1078, 0, 0, 0, 2952, 0, 0, 0, 0, 0, 0, 3626, 0, 2036, 0, 0, 3407, 0, 0, 0, 0, 0, 0, 0, 1053, 0, 1804,
-	0, 0, 0, 3674, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2175, 0, 0, 0, 890, 0, 138, 0, 0, 0, 0, 0, 816, 0,
-	3600, 1673, 0, 0, 935, 0, 0, 0, 2401, 0, 2462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0, 404, 0, 0, 3822, 0, 0, 0, 0,
-	3584, 1401, 0, 0, 0, 0, 329, 0, 0, 0, 0, 0, 0, 0, 1513, 0, 0, 0, 0, 0, 2278, 2909, 575, 3304, 0, 0, 0, 0, 0, 0, 1065, 0,
-	1727, 0, 3682, 1129, 0, 0, 0, 0, 2326, 2831, 719, 0, 0, 0, 0, 0, 0, 2474, 0, 0, 543, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2787, 0, 0, 0, 132, 0, 0, 586, 0, 438, 0, 0, 0, 0, 0, 2123, 3141, 0, 1415, 0, 2944, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1196, 0, 0, 0, 0, 2771, 0, 0, 2241, 3246, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3536, 0, 0, 0, 0, 0, 0, 0, 3387, 760, 0, 0, 2378, 140, 0, 0, 0, 122, 0, 0, 0, 0, 0, 941,
-	0, 0, 0, 702, 0, 144, 0, 2800, 0, 1036, 0, 0, 0, 2611, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2119, 0, 0, 0, 0, 0, 0,
-	0, 2080, 565, 0, 0, 2995, 0, 0, 0, 0, 2525, 0, 0, 0, 0, 0, 0, 1111, 1924, 2879, 0, 0, 0, 0, 0, 3377, 3382, 0, 0, 0, 0, 1475,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 515, 0, 0, 65, 879, 0, 0, 3762, 0, 0, 1522, 0, 3704, 0, 0, 0, 0, 0, 0, 0, 2289, 0,
-	0, 0, 0, 668, 0, 0, 0, 2049, 0, 0, 0, 2778, 0, 0, 3481, 76, 3259, 0, 0, 3163, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2659, 1780,
-	0, 0, 0, 3249, 1661, 3512, 1478, 0, 0, 0, 0, 1499, 1182, 3296, 0, 0, 1496, 0, 0, 0, 0, 0, 0, 0, 0, 1187, 0, 0, 0, 0, 1881, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 365, 0, 0, 3668, 0, 0, 1070, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 675, 0, 0, 0,
-	0, 0, 0, 0, 3550, 1321, 0, 0, 0, 0, 3006, 0, 596, 0, 0, 0, 0, 0, 0, 0, 3825, 0, 0, 3437, 0, 0, 0, 0, 0, 0, 0, 0,
-	2193, 1346, 0, 0, 0, 133, 0, 0, 0, 1847, 0, 0, 0, 0, 0, 0, 3198, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1896, 0, 331, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2277, 0, 0, 0, 0, 0, 0, 0, 2216, 0, 0, 3585, 3322, 0, 0, 130, 2247, 159, 2319, 3782, 0, 0, 3494, 0, 0,
-	2568, 3007, 0, 0, 0, 648, 0, 0, 0, 3148, 0, 0, 2536, 0, 1096, 0, 0, 1603, 1827, 0, 2777, 2646, 0, 0, 0, 0, 0, 523, 856, 0, 0, 1355,
-	1453, 2105, 976, 0, 0, 657, 729, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3143, 0, 0, 0, 0, 3457, 0, 0, 0, 905, 238, 2180, 0, 2816, 0, 0,
-	0, 0, 0, 0, 2927, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2780, 0, 0, 0, 0, 0, 1150, 2133, 3084, 2065, 0,
-	0, 1079, 0, 0, 0, 0, 736, 0, 0, 2757, 0, 0, 0, 0, 0, 0, 697, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1066, 0, 3208, 0,
+	2129, 852, 2292, 0, 1418, 258, 3768, 0, 0, 0, 1907, 2332, 0, 0, 0, 3669, 0, 0, 0, 3536, 0, 0, 0, 0, 0, 0, 0, 0, 2599, 1771, 0, 0,
+	0, 0, 0, 3427, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 617, 3616, 0, 0, 0, 0, 0, 0, 2399, 0, 0, 0, 0, 0, 0, 0, 0,
+	1894, 0, 1273, 2723, 2983, 817, 0, 0, 1023, 1351, 1130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1244, 0, 447, 1557, 0, 685, 0, 0, 0,
+	0, 0, 3428, 0, 0, 0, 2761, 0, 0, 0, 1062, 0, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 0, 0, 370, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 209, 0, 0, 0, 0, 3354, 0, 0, 1149, 0, 1915, 2768, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2025, 0, 0, 0, 0, 2293, 0, 75, 0, 0, 0, 0, 1258, 0, 0, 1605, 0, 0, 0, 0, 0, 2914, 0, 0, 0, 1263, 0, 0, 616,
+	2998, 2311, 0, 0, 0, 0, 0, 730, 0, 0, 0, 0, 3004, 0, 0, 3454, 0, 568, 0, 0, 0, 0, 0, 0, 2831, 0, 0, 2825, 3690, 0, 3607, 0,
+	0, 0, 0, 0, 0, 1078, 0, 0, 0, 2954, 0, 0, 0, 0, 0, 0, 3628, 0, 2037, 0, 0, 3409, 0, 0, 0, 0, 0, 0, 0, 1053, 0, 1804,
+	0, 0, 0, 3676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2176, 0, 0, 0, 890, 0, 138, 0, 0, 0, 0, 0, 816, 0,
+	3602, 1673, 0, 0, 935, 0, 0, 0, 2402, 0, 2463, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0, 404, 0, 0, 3824, 0, 0, 0, 0,
+	3586, 1401, 0, 0, 0, 0, 329, 0, 0, 0, 0, 0, 0, 0, 1513, 0, 0, 0, 0, 0, 2279, 2911, 575, 3306, 0, 0, 0, 0, 0, 0, 1065, 0,
+	1727, 0, 3684, 1129, 0, 0, 0, 0, 2327, 2832, 719, 0, 0, 0, 0, 0, 0, 2475, 0, 0, 543, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2788, 0, 0, 0, 132, 0, 0, 586, 0, 438, 0, 0, 0, 0, 0, 2124, 3143, 0, 1415, 0, 2946, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1196, 0, 0, 0, 0, 2772, 0, 0, 2242, 3248, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3538, 0, 0, 0, 0, 0, 0, 0, 3389, 760, 0, 0, 2379, 140, 0, 0, 0, 122, 0, 0, 0, 0, 0, 941,
+	0, 0, 0, 702, 0, 144, 0, 2801, 0, 1036, 0, 0, 0, 2612, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2120, 0, 0, 0, 0, 0, 0,
+	0, 2081, 565, 0, 0, 2997, 0, 0, 0, 0, 2526, 0, 0, 0, 0, 0, 0, 1111, 1924, 2881, 0, 0, 0, 0, 0, 3379, 3384, 0, 0, 0, 0, 1475,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 515, 0, 0, 65, 879, 0, 0, 3764, 0, 0, 1522, 0, 3706, 0, 0, 0, 0, 0, 0, 0, 2290, 0,
+	0, 0, 0, 668, 0, 0, 0, 2050, 0, 0, 0, 2779, 0, 0, 3483, 76, 3261, 0, 0, 3165, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2660, 1780,
+	0, 0, 0, 3251, 1661, 3514, 1478, 0, 0, 0, 0, 1499, 1182, 3298, 0, 0, 1496, 0, 0, 0, 0, 0, 0, 0, 0, 1187, 0, 0, 0, 0, 1881, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 365, 0, 0, 3670, 0, 0, 1070, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 675, 0, 0, 0,
+	0, 0, 0, 0, 3552, 1321, 0, 0, 0, 0, 3008, 0, 596, 0, 0, 0, 0, 0, 0, 0, 3827, 0, 0, 3439, 0, 0, 0, 0, 0, 0, 0, 0,
+	2194, 1346, 0, 0, 0, 133, 0, 0, 0, 1847, 0, 0, 0, 0, 0, 0, 3200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1896, 0, 331, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2278, 0, 0, 0, 0, 0, 0, 0, 2217, 0, 0, 3587, 3324, 0, 0, 130, 2248, 159, 2320, 3784, 0, 0, 3496, 0, 0,
+	2569, 3009, 0, 0, 0, 648, 0, 0, 0, 3150, 0, 0, 2537, 0, 1096, 0, 0, 1603, 1827, 0, 2778, 2647, 0, 0, 0, 0, 0, 523, 856, 0, 0, 1355,
+	1453, 2106, 976, 0, 0, 657, 729, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3145, 0, 0, 0, 0, 3459, 0, 0, 0, 905, 238, 2181, 0, 2817, 0, 0,
+	0, 0, 0, 0, 2929, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2781, 0, 0, 0, 0, 0, 1150, 2134, 3086, 2066, 0,
+	0, 1079, 0, 0, 0, 0, 736, 0, 0, 2758, 0, 0, 0, 0, 0, 0, 697, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1066, 0, 3210, 0,
 	0, 0, 0, 0, 0, 0, 0, 1152, 0, 0, 0, 1608, 0, 0, 468, 0, 0, 0, 837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1606, 2423, 0, 0, 0, 0, 0, 0, 0, 0, 2864, 0, 164, 2256, 0, 2284, 0, 25, 208, 0, 0, 0, 1127, 0, 2880, 0, 0, 1818, 2380, 1507,
-	3464, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3531, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3256, 2994, 0, 0, 533, 3687, 819, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2007, 3103, 0, 1074, 3432, 0, 1565, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2898, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 756, 0, 3153, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 887, 0, 0, 0, 0, 0,
-	0, 0, 2991, 0, 0, 0, 0, 0, 3502, 558, 0, 0, 0, 0, 2388, 0, 3019, 0, 2333, 748, 0, 292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3384,
-	1260, 0, 0, 443, 1107, 0, 0, 0, 0, 3101, 0, 0, 0, 0, 0, 0, 0, 0, 369, 0, 0, 1091, 0, 2953, 2415, 0, 0, 0, 1319, 0, 0, 0,
-	2363, 0, 0, 0, 0, 1176, 0, 0, 0, 0, 1575, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 337, 2285, 0, 0, 0, 0, 0, 599, 136, 3231,
-	0, 0, 1555, 0, 0, 0, 0, 2749, 0, 0, 3623, 2814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3618, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 1606, 2424, 0, 0, 0, 0, 0, 0, 0, 0, 2866, 0, 164, 2257, 0, 2285, 0, 25, 208, 0, 0, 0, 1127, 0, 2882, 0, 0, 1818, 2381, 1507,
+	3466, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3533, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3258, 2996, 0, 0, 533, 3689, 819, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2008, 3105, 0, 1074, 3434, 0, 1565, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2900, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 756, 0, 3155, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 887, 0, 0, 0, 0, 0,
+	0, 0, 2993, 0, 0, 0, 0, 0, 3504, 558, 0, 0, 0, 0, 2389, 0, 3021, 0, 2334, 748, 0, 292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3386,
+	1260, 0, 0, 443, 1107, 0, 0, 0, 0, 3103, 0, 0, 0, 0, 0, 0, 0, 0, 369, 0, 0, 1091, 0, 2955, 2416, 0, 0, 0, 1319, 0, 0, 0,
+	2364, 0, 0, 0, 0, 1176, 0, 0, 0, 0, 1575, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 337, 2286, 0, 0, 0, 0, 0, 599, 136, 3233,
+	0, 0, 1555, 0, 0, 0, 0, 2750, 0, 0, 3625, 2815, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3620, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 1201, 1872, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3448, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 986, 0, 1942, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3561, 0, 0, 0, 0, 0, 3149, 0, 2591, 154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1674, 0, 0, 1543, 1747, 0, 687, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3685, 0, 2720, 0, 0, 92, 0, 3351, 0, 0, 0, 966, 2863,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3112, 0, 0, 0, 2881, 0, 0, 2449, 0, 0, 0, 1708, 0, 0, 3356, 0, 0, 0, 0, 0, 0, 1092, 0,
-	0, 0, 0, 0, 0, 0, 0, 831, 952, 1457, 0, 0, 672, 1908, 0, 0, 0, 0, 0, 0, 1019, 0, 0, 0, 2497, 0, 3759, 2569, 0, 0, 0, 3070,
-	496, 0, 0, 0, 1104, 0, 0, 0, 0, 0, 325, 3129, 1935, 0, 0, 165, 0, 0, 0, 0, 859, 0, 1885, 0, 0, 0, 0, 0, 0, 1910, 2435, 0,
-	0, 2532, 0, 0, 0, 0, 0, 0, 1732, 0, 0, 0, 0, 0, 0, 1212, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1698, 0, 241, 2321, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2445, 0, 0, 0, 2737, 3522, 1517, 0, 0, 0, 0, 775, 1784, 2227, 0, 0, 79, 251, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 845, 0, 0, 2799, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3400, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1094, 834, 0, 0, 18, 3269, 1516, 2941, 0, 0, 0, 234, 0, 0, 0, 2106, 0, 755, 0, 0, 3305, 0, 0, 0, 633, 0, 3225, 0, 0,
-	0, 0, 0, 0, 1405, 0, 0, 0, 0, 0, 0, 478, 0, 0, 682, 0, 0, 2162, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3289, 0, 0, 0,
-	2108, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2548, 1352, 0, 0, 0, 0, 23, 0, 0, 2313, 2549, 0, 0, 0, 0, 0, 1380,
-	0, 0, 0, 0, 0, 3446, 2688, 3284, 928, 0, 0, 0, 0, 1473, 96, 0, 0, 0, 0, 3640, 0, 978, 3535, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 926, 3812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 665, 0, 206, 0, 0, 0, 0, 0, 589, 0, 0, 0, 2904, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3661, 0, 2327, 161, 647, 0, 0, 0, 0, 0, 1788, 0, 0, 1842, 0, 0, 1878, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3634, 0, 0, 0, 0, 0, 0, 2876, 0, 0, 1353, 0, 2312, 0, 0, 2344, 0, 0, 0, 0, 0, 0, 0, 1211, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1233, 2158, 0, 0, 0, 0, 3132, 0, 0, 0, 0, 1363, 1760, 2182, 3205, 2358, 0, 0, 495, 0, 0, 0, 0, 0,
-	946, 0, 0, 146, 0, 0, 0, 0, 0, 2774, 0, 0, 3159, 0, 0, 0, 864, 0, 2597, 667, 0, 0, 0, 3299, 0, 0, 0, 0, 2191, 3786, 0, 3367,
-	0, 0, 0, 0, 0, 673, 0, 0, 563, 2251, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2901, 0, 0, 2854, 0, 0, 0, 0,
-	0, 0, 0, 57, 2139, 0, 0, 0, 0, 0, 3723, 0, 0, 0, 0, 3666, 0, 0, 0, 0, 0, 0, 0, 3815, 0, 0, 0, 298, 2032, 0, 0, 0,
-	0, 0, 2735, 1016, 3397, 1961, 0, 0, 3411, 0, 0, 0, 0, 0, 0, 0, 840, 2075, 3201, 0, 2370, 0, 0, 2755, 0, 0, 0, 0, 0, 3537, 3130, 0,
-	0, 0, 0, 3189, 0, 0, 0, 0, 0, 0, 3595, 2540, 0, 0, 463, 1523, 2451, 0, 0, 567, 0, 0, 0, 0, 2520, 149, 0, 0, 1317, 0, 0, 0,
-	0, 1486, 0, 2888, 3234, 2638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2791, 1088, 0, 0, 437, 2753, 0,
-	0, 0, 3729, 0, 0, 0, 0, 1097, 0, 0, 0, 0, 0, 0, 1563, 0, 0, 0, 1973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1944, 3252, 0, 0, 0, 0, 0, 0, 0, 1574, 0, 0, 0, 0, 2985, 0, 0, 0, 2538, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1980, 0, 0, 0, 842, 0, 0, 0, 0, 2164, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2587, 0,
-	0, 0, 473, 0, 0, 265, 1087, 2250, 245, 0, 0, 0, 0, 2873, 3088, 3710, 0, 0, 0, 0, 3816, 0, 0, 0, 411, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3104, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2127, 2509, 0, 0, 0, 0, 0, 2875,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2132, 1512, 2782, 0, 0, 0, 1210, 3530, 0, 989, 0, 0, 3599, 0, 0, 0, 124, 0, 0, 0, 0, 1566, 3330,
-	179, 0, 2140, 0, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1594, 0, 0, 0, 3251, 0, 0, 0, 2104, 0, 0, 0, 0, 0, 0, 0, 340,
-	1528, 0, 0, 0, 3383, 2923, 0, 0, 0, 0, 0, 422, 0, 2020, 3033, 0, 1313, 0, 2662, 0, 0, 0, 3652, 0, 1867, 0, 0, 0, 1569, 789, 0, 0,
-	0, 0, 0, 0, 2583, 3684, 0, 0, 0, 0, 155, 0, 0, 0, 0, 0, 0, 425, 3664, 0, 805, 0, 0, 0, 0, 1265, 821, 2112, 3485, 0, 315, 2921,
-	0, 0, 0, 1245, 0, 0, 0, 0, 2992, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3783, 0, 0, 3697, 1782, 1897, 2738, 0, 3237, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 823, 758, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1047, 3765, 0, 0,
-	0, 0, 0, 0, 2076, 0, 1683, 0, 0, 0, 2763, 1532, 0, 493, 3429, 1711, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1283, 15, 691, 2391, 0, 1409,
-	0, 0, 0, 0, 0, 1081, 0, 0, 0, 0, 0, 1336, 0, 0, 0, 0, 0, 484, 1445, 3408, 3738, 2409, 3487, 2691, 0, 0, 1100, 0, 0, 0, 0, 0,
-	0, 2003, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2098, 0, 0, 0, 561, 0, 0, 3631, 310, 0, 3516, 0, 0, 3211, 0,
-	0, 0, 0, 0, 0, 3763, 0, 0, 0, 1884, 0, 1372, 3026, 0, 0, 0, 0, 3309, 2490, 0, 0, 0, 0, 0, 0, 1659, 3480, 1545, 0, 0, 0, 0,
-	0, 0, 811, 0, 0, 0, 0, 2770, 1250, 2340, 0, 72, 2129, 2623, 0, 0, 0, 0, 1800, 0, 0, 0, 0, 1647, 0, 0, 0, 0, 1058, 0, 0, 0,
-	3398, 0, 0, 1299, 3294, 0, 0, 0, 1073, 1514, 0, 2229, 232, 0, 2047, 0, 0, 0, 0, 0, 0, 2473, 0, 0, 379, 0, 0, 0, 0, 0, 2412, 0,
-	0, 0, 0, 0, 4, 1830, 0, 0, 3358, 467, 1467, 0, 0, 0, 3758, 250, 0, 0, 1012, 2878, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1969, 2385, 0,
-	0, 0, 0, 0, 0, 0, 2930, 2916, 0, 0, 481, 0, 0, 0, 0, 1262, 3791, 0, 787, 0, 1879, 0, 0, 1495, 3131, 0, 0, 0, 0, 0, 3127, 3726,
-	0, 0, 0, 0, 0, 0, 0, 3172, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 480, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 767, 0, 0, 0, 0, 0, 2632, 0, 0, 1579, 3316, 0, 3285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 27, 517, 479, 0, 0, 0, 0, 0, 1604, 3039, 0, 3369, 0, 0, 0, 0, 0, 0, 1360, 0, 1825,
-	0, 0, 2511, 0, 0, 0, 0, 168, 0, 1917, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 613, 0, 1733, 3767, 0,
-	0, 0, 0, 0, 0, 0, 0, 1410, 0, 0, 0, 0, 0, 713, 0, 2146, 2354, 0, 0, 0, 0, 0, 0, 0, 3182, 0, 0, 0, 0, 0, 0, 391,
-	0, 201, 628, 3347, 0, 0, 0, 105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1261, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2015, 0, 0, 0, 0, 0, 0, 0, 857, 1224, 2792, 0, 3092, 1288, 0, 0, 0, 0, 0, 2702, 0, 0, 0, 0, 0, 0, 1861, 0, 0, 403, 1458,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1390, 0, 0, 0, 0, 1419, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3167, 0, 2201,
-	0, 0, 608, 0, 0, 0, 0, 0, 42, 914, 2414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3592, 0,
-	0, 0, 0, 0, 0, 1951, 2124, 0, 0, 0, 0, 0, 0, 0, 3627, 0, 0, 0, 0, 2826, 0, 0, 0, 0, 3366, 0, 1900, 0, 1154, 0, 0, 5,
-	3476, 0, 1444, 2945, 0, 0, 0, 0, 0, 0, 0, 0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 1393, 0, 0, 0, 1927, 0, 490, 0, 0, 0, 1179,
-	735, 2507, 0, 0, 351, 2608, 2877, 0, 0, 0, 0, 0, 0, 3184, 0, 0, 0, 0, 0, 2253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	91, 0, 0, 0, 0, 0, 0, 0, 2547, 0, 90, 83, 0, 1, 0, 0, 0, 0, 2932, 0, 3533, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1876, 1438,
-	0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0, 1515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1477, 1997, 3617, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 539, 2394, 1171, 1852, 0, 2849, 0, 0, 0, 0, 0, 3648, 0, 2084, 0, 0, 0, 1636, 0, 20, 0, 0, 0, 0, 0,
-	0, 1276, 3123, 0, 3678, 0, 0, 0, 0, 0, 1964, 0, 0, 0, 0, 3133, 0, 994, 2014, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1435, 0, 0,
-	0, 0, 788, 0, 0, 2527, 0, 2519, 0, 3324, 1374, 0, 0, 0, 0, 0, 650, 0, 0, 1172, 3040, 3790, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3023,
-	0, 0, 0, 2714, 0, 0, 0, 1987, 0, 101, 0, 0, 1251, 0, 0, 1893, 2980, 1627, 0, 3013, 3646, 0, 3308, 0, 387, 0, 0, 0, 0, 0, 0, 0,
-	0, 2512, 0, 0, 0, 0, 0, 0, 1682, 3196, 0, 3459, 0, 0, 0, 0, 0, 0, 1199, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3417, 0, 0, 0, 0, 1720, 0, 0, 3829, 0, 0, 3615, 0, 2446, 2144, 0, 126, 0, 0, 384, 0,
-	0, 409, 889, 1953, 2332, 3521, 2936, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0, 2245, 854, 2883, 0, 0, 2041, 0, 0, 0, 0, 1480, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 388, 0, 0, 2215, 88, 1109, 2219, 3833, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2969, 0, 0,
-	157, 0, 0, 0, 0, 0, 1126, 0, 0, 0, 0, 0, 0, 7, 1656, 0, 0, 0, 1831, 0, 0, 2725, 3028, 0, 0, 0, 0, 0, 0, 0, 3388, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 56,
-	0, 0, 0, 1954, 2459, 2555, 0, 0, 0, 573, 0, 0, 2214, 0, 0, 1009, 1688, 2565, 0, 0, 0, 0, 0, 0, 0, 1148, 0, 0, 2931, 0, 0, 0,
-	0, 3442, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1049, 0, 287, 531, 0, 0, 0, 0, 0, 0, 3164, 0, 0, 0, 0, 0, 0, 0,
-	0, 3706, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 690, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1678, 0, 0, 0, 903, 960, 0,
-	1376, 0, 0, 0, 0, 1112, 2267, 0, 0, 0, 0, 0, 0, 1921, 0, 0, 0, 0, 3805, 0, 0, 0, 0, 0, 0, 61, 1001, 2273, 0, 0, 0, 0,
-	2244, 386, 0, 0, 0, 0, 2839, 334, 2900, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1226, 0, 0, 0, 0, 0, 0, 257, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2579, 3743, 0, 0, 752, 0, 1194, 0, 0, 0, 0, 0, 0, 1564, 435, 0, 0, 2433, 3061, 0, 0, 0, 0, 0, 1902,
-	0, 0, 66, 0, 3124, 1146, 0, 0, 2303, 0, 0, 0, 3091, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1649, 0, 3315, 551, 993, 0, 0,
-	2669, 1794, 2135, 2395, 2200, 2567, 620, 3087, 1583, 0, 0, 0, 2077, 0, 0, 0, 2324, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2350, 798, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 663, 0, 1290, 2889, 0, 0, 0, 0, 0, 990, 1644, 0, 0, 0, 0, 0, 0, 0, 0, 1429, 0, 0, 0, 0, 0, 0, 1430,
-	0, 3297, 0, 0, 0, 0, 0, 0, 579, 2637, 712, 0, 0, 674, 0, 0, 0, 0, 0, 0, 0, 1134, 1653, 0, 0, 0, 1925, 2466, 0, 0, 0, 29,
-	3677, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3747, 0, 0, 3542, 0, 0, 2002, 0, 166, 2226, 623, 3750, 0, 2157, 0, 2730, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 595, 3113, 0, 299, 0, 0, 0, 0, 0, 3014, 0, 2819, 3586, 0, 0, 0, 0, 0, 0, 0, 0, 3165, 0, 0, 0, 1616, 260, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1040, 0, 0, 0, 0, 0, 0, 0, 2428, 0, 0, 792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	308, 0, 0, 1000, 0, 416, 0, 0, 0, 930, 0, 0, 0, 0, 0, 0, 3532, 603, 2810, 0, 3045, 0, 2280, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 344, 778, 0, 0, 0, 0, 0, 452, 0, 0, 0, 0, 1823, 0, 0, 3495, 0, 0, 0, 1812, 0, 0, 2499, 3731, 0, 0, 0, 0, 1215, 0, 2260,
-	0, 0, 0, 0, 0, 0, 631, 1037, 0, 2371, 0, 0, 0, 2693, 0, 1448, 2987, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2393, 0, 1511,
-	1292, 552, 3577, 0, 0, 0, 0, 0, 3319, 0, 0, 0, 1547, 0, 0, 2384, 3656, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3134, 0, 0, 0,
-	3582, 0, 0, 0, 0, 0, 3555, 0, 0, 1869, 0, 0, 0, 1377, 2379, 0, 0, 0, 222, 0, 0, 0, 0, 0, 0, 0, 2625, 0, 0, 0, 0, 0,
-	2920, 0, 0, 0, 0, 0, 0, 0, 1651, 0, 0, 2237, 0, 0, 0, 0, 3504, 0, 0, 0, 0, 0, 0, 0, 0, 3734, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 357, 1810, 3220, 318, 2040, 0, 0, 0, 0, 0, 333, 2258, 0, 0, 2859, 0, 0, 0, 0, 0, 0, 0, 0, 2956, 0,
-	0, 2476, 0, 195, 0, 0, 0, 0, 0, 1530, 0, 2584, 0, 3520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1750, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3450, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 986, 0, 1942, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3563, 0, 0, 0, 0, 0, 3151, 0, 2592, 154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1674, 0, 0, 1543, 1747, 0, 687, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3687, 0, 2721, 0, 0, 92, 0, 3353, 0, 0, 0, 966, 2865,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3114, 0, 0, 0, 2883, 0, 0, 2450, 0, 0, 0, 1708, 0, 0, 3358, 0, 0, 0, 0, 0, 0, 1092, 0,
+	0, 0, 0, 0, 0, 0, 0, 831, 952, 1457, 0, 0, 672, 1908, 0, 0, 0, 0, 0, 0, 1019, 0, 0, 0, 2498, 0, 3761, 2570, 0, 0, 0, 3072,
+	496, 0, 0, 0, 1104, 0, 0, 0, 0, 0, 325, 3131, 1935, 0, 0, 165, 0, 0, 0, 0, 859, 0, 1885, 0, 0, 0, 0, 0, 0, 1910, 2436, 0,
+	0, 2533, 0, 0, 0, 0, 0, 0, 1732, 0, 0, 0, 0, 0, 0, 1212, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1698, 0, 241, 2322, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2446, 0, 0, 0, 2738, 3524, 1517, 0, 0, 0, 0, 775, 1784, 2228, 0, 0, 79, 251, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 845, 0, 0, 2800, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3402, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1094, 834, 0, 0, 18, 3271, 1516, 2943, 0, 0, 0, 234, 0, 0, 0, 2107, 0, 755, 0, 0, 3307, 0, 0, 0, 633, 0, 3227, 0, 0,
+	0, 0, 0, 0, 1405, 0, 0, 0, 0, 0, 0, 478, 0, 0, 682, 0, 0, 2163, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3291, 0, 0, 0,
+	2109, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2549, 1352, 0, 0, 0, 0, 23, 0, 0, 2314, 2550, 0, 0, 0, 0, 0, 1380,
+	0, 0, 0, 0, 0, 3448, 2689, 3286, 928, 0, 0, 0, 0, 1473, 96, 0, 0, 0, 0, 3642, 0, 978, 3537, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 926, 3814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 665, 0, 206, 0, 0, 0, 0, 0, 589, 0, 0, 0, 2906, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3663, 0, 2328, 161, 647, 0, 0, 0, 0, 0, 1788, 0, 0, 1842, 0, 0, 1878, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3636, 0, 0, 0, 0, 0, 0, 2878, 0, 0, 1353, 0, 2313, 0, 0, 2345, 0, 0, 0, 0, 0, 0, 0, 1211, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1233, 2159, 0, 0, 0, 0, 3134, 0, 0, 0, 0, 1363, 1760, 2183, 3207, 2359, 0, 0, 495, 0, 0, 0, 0, 0,
+	946, 0, 0, 146, 0, 0, 0, 0, 0, 2775, 0, 0, 3161, 0, 0, 0, 864, 0, 2598, 667, 0, 0, 0, 3301, 0, 0, 0, 0, 2192, 3788, 0, 3369,
+	0, 0, 0, 0, 0, 673, 0, 0, 563, 2252, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2903, 0, 0, 2856, 0, 0, 0, 0,
+	0, 0, 0, 57, 2140, 0, 0, 0, 0, 0, 3725, 0, 0, 0, 0, 3668, 0, 0, 0, 0, 0, 0, 0, 3817, 0, 0, 0, 298, 2033, 0, 0, 0,
+	0, 0, 2736, 1016, 3399, 1961, 0, 0, 3413, 0, 0, 0, 0, 0, 0, 0, 840, 2076, 3203, 0, 2371, 0, 0, 2756, 0, 0, 0, 0, 0, 3539, 3132, 0,
+	0, 0, 0, 3191, 0, 0, 0, 0, 0, 0, 3597, 2541, 0, 0, 463, 1523, 2452, 0, 0, 567, 0, 0, 0, 0, 2521, 149, 0, 0, 1317, 0, 0, 0,
+	0, 1486, 0, 2890, 3236, 2639, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2792, 1088, 0, 0, 437, 2754, 0,
+	0, 0, 3731, 0, 0, 0, 0, 1097, 0, 0, 0, 0, 0, 0, 1563, 0, 0, 0, 1973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1944, 3254, 0, 0, 0, 0, 0, 0, 0, 1574, 0, 0, 0, 0, 2987, 0, 0, 0, 2539, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1981, 0, 0, 0, 842, 0, 0, 0, 0, 2165, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2588, 0,
+	0, 0, 473, 0, 0, 265, 1087, 2251, 245, 0, 0, 0, 0, 2875, 3090, 3712, 0, 0, 0, 0, 3818, 0, 0, 0, 411, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3106, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2128, 2510, 0, 0, 0, 0, 0, 2877,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2133, 1512, 2783, 0, 0, 0, 1210, 3532, 0, 989, 0, 0, 3601, 0, 0, 0, 124, 0, 0, 0, 0, 1566, 3332,
+	179, 0, 2141, 0, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1594, 0, 0, 0, 3253, 0, 0, 0, 2105, 0, 0, 0, 0, 0, 0, 0, 340,
+	1528, 0, 0, 0, 3385, 2925, 0, 0, 0, 0, 0, 422, 0, 2021, 3035, 0, 1313, 0, 2663, 0, 0, 0, 3654, 0, 1867, 0, 0, 0, 1569, 789, 0, 0,
+	0, 0, 0, 0, 2584, 3686, 0, 0, 0, 0, 155, 0, 0, 0, 0, 0, 0, 425, 3666, 0, 805, 0, 0, 0, 0, 1265, 821, 2113, 3487, 0, 315, 2923,
+	0, 0, 0, 1245, 0, 0, 0, 0, 2994, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3785, 0, 0, 3699, 1782, 1897, 2739, 0, 3239, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 823, 758, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1047, 3767, 0, 0,
+	0, 0, 0, 0, 2077, 0, 1683, 0, 0, 0, 2764, 1532, 0, 493, 3431, 1711, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1283, 15, 691, 2392, 0, 1409,
+	0, 0, 0, 0, 0, 1081, 0, 0, 0, 0, 0, 1336, 0, 0, 0, 0, 0, 484, 1445, 3410, 3740, 2410, 3489, 2692, 0, 0, 1100, 0, 0, 0, 0, 0,
+	0, 2004, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2099, 0, 0, 0, 561, 0, 0, 3633, 310, 0, 3518, 0, 0, 3213, 0,
+	0, 0, 0, 0, 0, 3765, 0, 0, 0, 1884, 0, 1372, 3028, 0, 0, 0, 0, 3311, 2491, 0, 0, 0, 0, 0, 0, 1659, 3482, 1545, 0, 0, 0, 0,
+	0, 0, 811, 0, 0, 0, 0, 2771, 1250, 2341, 0, 72, 2130, 2624, 0, 0, 0, 0, 1800, 0, 0, 0, 0, 1647, 0, 0, 0, 0, 1058, 0, 0, 0,
+	3400, 0, 0, 1299, 3296, 0, 0, 0, 1073, 1514, 0, 2230, 232, 0, 2048, 0, 0, 0, 0, 0, 0, 2474, 0, 0, 379, 0, 0, 0, 0, 0, 2413, 0,
+	0, 0, 0, 0, 4, 1830, 0, 0, 3360, 467, 1467, 0, 0, 0, 3760, 250, 0, 0, 1012, 2880, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1969, 2386, 0,
+	0, 0, 0, 0, 0, 0, 2932, 2918, 0, 0, 481, 0, 0, 0, 0, 1262, 3793, 0, 787, 0, 1879, 0, 0, 1495, 3133, 0, 0, 0, 0, 0, 3129, 3728,
+	0, 0, 0, 0, 0, 0, 0, 3174, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 480, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 767, 0, 0, 0, 0, 0, 2633, 0, 0, 1579, 3318, 0, 3287, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 27, 517, 479, 0, 0, 0, 0, 0, 1604, 3041, 0, 3371, 0, 0, 0, 0, 0, 0, 1360, 0, 1825,
+	0, 0, 2512, 0, 0, 0, 0, 168, 0, 1917, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 613, 0, 1733, 3769, 0,
+	0, 0, 0, 0, 0, 0, 0, 1410, 0, 0, 0, 0, 0, 713, 0, 2147, 2355, 0, 0, 0, 0, 0, 0, 0, 3184, 0, 0, 0, 0, 0, 0, 391,
+	0, 201, 628, 3349, 0, 0, 0, 105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1261, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2016, 0, 0, 0, 0, 0, 0, 0, 857, 1224, 2793, 0, 3094, 1288, 0, 0, 0, 0, 0, 2703, 0, 0, 0, 0, 0, 0, 1861, 0, 0, 403, 1458,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1390, 0, 0, 0, 0, 1419, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3169, 0, 2202,
+	0, 0, 608, 0, 0, 0, 0, 0, 42, 914, 2415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3594, 0,
+	0, 0, 0, 0, 0, 1951, 2125, 0, 0, 0, 0, 0, 0, 0, 3629, 0, 0, 0, 0, 2827, 0, 0, 0, 0, 3368, 0, 1900, 0, 1154, 0, 0, 5,
+	3478, 0, 1444, 2947, 0, 0, 0, 0, 0, 0, 0, 0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 1393, 0, 0, 0, 1927, 0, 490, 0, 0, 0, 1179,
+	735, 2508, 0, 0, 351, 2609, 2879, 0, 0, 0, 0, 0, 0, 3186, 0, 0, 0, 0, 0, 2254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	91, 0, 0, 0, 0, 0, 0, 0, 2548, 0, 90, 83, 0, 1, 0, 0, 0, 0, 2934, 0, 3535, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1876, 1438,
+	0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0, 1515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1477, 1998, 3619, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 539, 2395, 1171, 1852, 0, 2851, 0, 0, 0, 0, 0, 3650, 0, 2085, 0, 0, 0, 1636, 0, 20, 0, 0, 0, 0, 0,
+	0, 1276, 3125, 0, 3680, 0, 0, 0, 0, 0, 1964, 0, 0, 0, 0, 3135, 0, 994, 2015, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1435, 0, 0,
+	0, 0, 788, 0, 0, 2528, 0, 2520, 0, 3326, 1374, 0, 0, 0, 0, 0, 650, 0, 0, 1172, 3042, 3792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3025,
+	0, 0, 0, 2715, 0, 0, 0, 1988, 0, 101, 0, 0, 1251, 0, 0, 1893, 2982, 1627, 0, 3015, 3648, 0, 3310, 0, 387, 0, 0, 0, 0, 0, 0, 0,
+	0, 2513, 0, 0, 0, 0, 0, 0, 1682, 3198, 0, 3461, 0, 0, 0, 0, 0, 0, 1199, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3419, 0, 0, 0, 0, 1720, 0, 0, 3831, 0, 0, 3617, 0, 2447, 2145, 0, 126, 0, 0, 384, 0,
+	0, 409, 889, 1953, 2333, 3523, 2938, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0, 2246, 854, 2885, 0, 0, 2042, 0, 0, 0, 0, 1480, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 388, 0, 0, 2216, 88, 1109, 2220, 3835, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2971, 0, 0,
+	157, 0, 0, 0, 0, 0, 1126, 0, 0, 0, 0, 0, 0, 7, 1656, 0, 0, 0, 1831, 0, 0, 2726, 3030, 0, 0, 0, 0, 0, 0, 0, 3390, 0,
+	0, 0, 0, 0, 2847, 0, 0, 0, 0, 0, 0, 0, 654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 56,
+	0, 0, 0, 1954, 2460, 2556, 0, 0, 0, 573, 0, 0, 2215, 0, 0, 1009, 1688, 2566, 0, 0, 0, 0, 0, 0, 0, 1148, 0, 0, 2933, 0, 0, 0,
+	0, 3444, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1049, 0, 287, 531, 0, 0, 0, 0, 0, 0, 3166, 0, 0, 0, 0, 0, 0, 0,
+	0, 3708, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 690, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1678, 0, 0, 0, 903, 960, 0,
+	1376, 0, 0, 0, 0, 1112, 2268, 0, 0, 0, 0, 0, 0, 1921, 0, 0, 0, 0, 3807, 0, 0, 0, 0, 0, 0, 61, 1001, 2274, 0, 0, 0, 0,
+	2245, 386, 0, 0, 0, 0, 2840, 334, 2902, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1226, 0, 0, 0, 0, 0, 0, 257, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2580, 3745, 0, 0, 752, 0, 1194, 0, 0, 0, 0, 0, 0, 1564, 435, 0, 0, 2434, 3063, 0, 0, 0, 0, 0, 1902,
+	0, 0, 66, 0, 3126, 1146, 0, 0, 2304, 0, 0, 0, 3093, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1649, 0, 3317, 551, 993, 0, 0,
+	2670, 1794, 2136, 2396, 2201, 2568, 620, 3089, 1583, 0, 0, 0, 2078, 0, 0, 0, 2325, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2351, 798, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 663, 0, 1290, 2891, 0, 0, 0, 0, 0, 990, 1644, 0, 0, 0, 0, 0, 0, 0, 0, 1429, 0, 0, 0, 0, 0, 0, 1430,
+	0, 3299, 0, 0, 0, 0, 0, 0, 579, 2638, 712, 0, 0, 674, 0, 0, 0, 0, 0, 0, 0, 1134, 1653, 0, 0, 0, 1925, 2467, 0, 0, 0, 29,
+	3679, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3749, 0, 0, 3544, 0, 0, 2003, 0, 166, 2227, 623, 3752, 0, 2158, 0, 2731, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 595, 3115, 0, 299, 0, 0, 0, 0, 0, 3016, 0, 2820, 3588, 0, 0, 0, 0, 0, 0, 0, 0, 3167, 0, 0, 0, 1616, 260, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1040, 0, 0, 0, 0, 0, 0, 0, 2429, 0, 0, 792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	308, 0, 0, 1000, 0, 416, 0, 0, 0, 930, 0, 0, 0, 0, 0, 0, 3534, 603, 2811, 0, 3047, 0, 2281, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 344, 778, 0, 0, 0, 0, 0, 452, 0, 0, 0, 0, 1823, 0, 0, 3497, 0, 0, 0, 1812, 0, 0, 2500, 3733, 0, 0, 0, 0, 1215, 0, 2261,
+	0, 0, 0, 0, 0, 0, 631, 1037, 0, 2372, 0, 0, 0, 2694, 0, 1448, 2989, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2394, 0, 1511,
+	1292, 552, 3579, 0, 0, 0, 0, 0, 3321, 0, 0, 0, 1547, 0, 0, 2385, 3658, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3136, 0, 0, 0,
+	3584, 0, 0, 0, 0, 0, 3557, 0, 0, 1869, 0, 0, 0, 1377, 2380, 0, 0, 0, 222, 0, 0, 0, 0, 0, 0, 0, 2626, 0, 0, 0, 0, 0,
+	2922, 0, 0, 0, 0, 0, 0, 0, 1651, 0, 0, 2238, 0, 0, 0, 0, 3506, 0, 0, 0, 0, 0, 0, 0, 0, 3736, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 357, 1810, 3222, 318, 2041, 0, 0, 0, 0, 0, 333, 2259, 0, 0, 2861, 0, 0, 0, 0, 0, 0, 0, 0, 2958, 0,
+	0, 2477, 0, 195, 0, 0, 0, 0, 0, 1530, 0, 2585, 0, 3522, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1750, 0, 0, 0, 0, 0, 0, 0,
 	0, 457, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 147, 0, 0, 1633, 1432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 220, 0, 0, 0,
-	0, 0, 0, 3588, 3540, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1744, 0, 1882, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1386, 0, 0, 0, 0, 0, 0, 0, 0, 3065, 0, 0, 0, 0, 0, 1765, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2657, 0, 0, 0, 0, 3286, 0, 0, 2746, 0, 1455, 2903, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1570, 0, 2769, 0, 0, 0, 2186, 0, 2933, 0, 0, 0, 0, 3262, 0, 0, 0, 0, 1658, 0, 0, 0, 0, 0, 0, 651, 0, 0, 0, 0, 0, 0,
-	418, 2741, 3628, 3793, 2681, 0, 0, 3203, 0, 0, 0, 0, 0, 3505, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3472, 0, 1533, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3190, 0, 0, 0, 352, 0, 0, 0, 0, 0, 956, 0, 3450, 0, 0, 0, 0, 1735,
-	0, 724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2514, 2366, 3755, 0, 0, 0, 0, 0, 0, 3283, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1379, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3219, 0, 3611, 0, 0, 0, 0,
-	0, 0, 212, 0, 0, 0, 0, 0, 0, 0, 0, 1305, 0, 0, 0, 2717, 916, 0, 1417, 2815, 249, 0, 0, 1246, 0, 1848, 3151, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 900, 0, 0, 0, 0, 0, 0, 0, 1877, 0, 2892, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2185, 537, 2793, 2317, 1650, 1206, 2592, 3017, 0, 0, 0, 0, 0, 0, 0, 137, 0, 0, 0, 0, 0, 3699, 0, 0, 1340,
-	0, 0, 3336, 1394, 0, 0, 0, 0, 0, 3571, 0, 1845, 0, 0, 0, 0, 0, 2557, 0, 0, 0, 2159, 366, 0, 0, 3562, 0, 0, 0, 0, 0, 0,
-	71, 0, 2665, 1178, 0, 0, 2359, 0, 2296, 0, 0, 0, 2631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3709, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3720, 0, 0, 0, 0, 0, 0, 3779, 0, 0, 0, 0, 0, 0, 0, 1985, 2408, 0, 0, 0, 1620, 0, 0, 0, 1402, 0, 0, 3798,
-	0, 0, 0, 0, 0, 0, 0, 2630, 0, 0, 1802, 0, 0, 0, 0, 0, 0, 0, 2093, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
-	2840, 1590, 2604, 0, 2802, 0, 0, 0, 0, 0, 0, 0, 0, 1116, 2176, 2940, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2160, 0, 0, 0, 3675, 0, 0,
-	1190, 2528, 0, 0, 0, 0, 0, 0, 1474, 3591, 0, 0, 0, 0, 0, 2361, 0, 0, 0, 0, 0, 0, 0, 0, 1437, 0, 892, 0, 3042, 0, 0, 835,
-	0, 0, 0, 185, 2913, 0, 0, 0, 0, 0, 0, 1055, 2004, 2628, 3345, 0, 0, 0, 0, 0, 808, 0, 0, 345, 0, 0, 0, 2485, 0, 0, 0, 0,
+	0, 0, 0, 3590, 3542, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1744, 0, 1882, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1386, 0, 0, 0, 0, 0, 0, 0, 0, 3067, 0, 0, 0, 0, 0, 1765, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2658, 0, 0, 0, 0, 3288, 0, 0, 2747, 0, 1455, 2905, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1570, 0, 2770, 0, 0, 0, 2187, 0, 2935, 0, 0, 0, 0, 3264, 0, 0, 0, 0, 1658, 0, 0, 0, 0, 0, 0, 651, 0, 0, 0, 0, 0, 0,
+	418, 2742, 3630, 3795, 2682, 0, 0, 3205, 0, 0, 0, 0, 0, 3507, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3474, 0, 1533, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3192, 0, 0, 0, 352, 0, 0, 0, 0, 0, 956, 0, 3452, 0, 0, 0, 0, 1735,
+	0, 724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2515, 2367, 3757, 0, 0, 0, 0, 0, 0, 3285, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1379, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3221, 0, 3613, 0, 0, 0, 0,
+	0, 0, 212, 0, 0, 0, 0, 0, 0, 0, 0, 1305, 0, 0, 0, 2718, 916, 0, 1417, 2816, 249, 0, 0, 1246, 0, 1848, 3153, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 900, 0, 0, 0, 0, 0, 0, 0, 1877, 0, 2894, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2186, 537, 2794, 2318, 1650, 1206, 2593, 3019, 0, 0, 0, 0, 0, 0, 0, 137, 0, 0, 0, 0, 0, 3701, 0, 0, 1340,
+	0, 0, 3338, 1394, 0, 0, 0, 0, 0, 3573, 0, 1845, 0, 0, 0, 0, 0, 2558, 0, 0, 0, 2160, 366, 0, 0, 3564, 0, 0, 0, 0, 0, 0,
+	71, 0, 2666, 1178, 0, 0, 2360, 0, 2297, 0, 0, 0, 2632, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3711, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3722, 0, 0, 0, 0, 0, 0, 3781, 0, 0, 0, 0, 0, 0, 0, 1986, 2409, 0, 0, 0, 1620, 0, 0, 0, 1402, 0, 0, 3800,
+	0, 0, 0, 0, 0, 0, 0, 2631, 0, 0, 1802, 0, 0, 0, 0, 0, 0, 0, 2094, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
+	2841, 1590, 2605, 0, 2803, 0, 0, 0, 0, 0, 0, 0, 0, 1116, 2177, 2942, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2161, 0, 0, 0, 3677, 0, 0,
+	1190, 2529, 0, 0, 0, 0, 0, 0, 1474, 3593, 0, 0, 0, 0, 0, 2362, 0, 0, 0, 0, 0, 0, 0, 0, 1437, 0, 892, 0, 3044, 0, 0, 835,
+	0, 0, 0, 185, 2915, 0, 0, 0, 0, 0, 0, 1055, 2005, 2629, 3347, 0, 0, 0, 0, 0, 808, 0, 0, 345, 0, 0, 0, 2486, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 696, 0, 0, 202,
-	0, 0, 1949, 2038, 2397, 3644, 0, 3250, 0, 645, 937, 2982, 3085, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3553, 0, 0, 508, 1826,
-	0, 0, 1619, 0, 3639, 0, 0, 0, 0, 0, 1995, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3601, 895, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1898, 795, 2174, 3267, 0, 0, 0, 0, 0, 3228, 2962, 0, 3156, 3807, 0, 0, 0, 0, 0, 0, 0, 2706, 0, 0, 0, 3157, 2589, 0, 1505, 0, 0, 0,
-	0, 0, 0, 1805, 3317, 0, 0, 0, 0, 1138, 0, 53, 0, 0, 0, 3603, 917, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1208,
-	0, 0, 627, 0, 606, 2740, 2934, 3733, 0, 0, 0, 0, 0, 933, 0, 3079, 0, 0, 3547, 0, 0, 0, 1422, 0, 0, 0, 0, 0, 1641, 0, 0, 1240,
-	0, 1824, 0, 0, 0, 294, 3498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 614, 0,
-	0, 0, 0, 0, 0, 2963, 0, 3178, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3038, 1562, 2954, 3451, 1672, 0, 0, 1039, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 0, 2027, 0, 0, 0, 572, 0, 0, 0, 2323, 328, 2636, 0, 0, 0, 1076, 0, 0, 0, 2386, 0,
-	0, 3186, 0, 271, 0, 0, 0, 2066, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3235, 0, 0, 1274, 0, 3044, 0, 0, 741, 901, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2580, 0, 0, 0, 0, 0, 2116, 0, 0, 0, 3632, 0, 0, 0, 3098, 0, 0, 0, 0,
-	0, 0, 899, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2993, 0, 1850, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 221, 3041,
-	2712, 0, 0, 3449, 0, 0, 2950, 470, 3100, 0, 1222, 0, 858, 0, 0, 2679, 0, 0, 0, 0, 2026, 1991, 1703, 3651, 2790, 3180, 3594, 0, 2576, 2510, 0, 0,
-	0, 0, 0, 0, 0, 2230, 0, 0, 0, 0, 0, 2283, 0, 0, 0, 0, 0, 3272, 3724, 0, 0, 1124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3460, 0, 0, 0, 0, 0, 0, 1693, 0, 0, 2088, 0, 1840, 0, 0, 0, 0, 3109, 0, 0, 1314, 3665, 0, 0, 0, 0, 0,
-	0, 1007, 0, 2586, 0, 0, 0, 0, 2017, 0, 0, 0, 0, 0, 2458, 0, 0, 0, 0, 0, 0, 0, 0, 580, 2821, 0, 0, 3458, 150, 1084, 0, 0,
-	0, 0, 0, 0, 1462, 0, 0, 0, 0, 1919, 0, 0, 2005, 0, 0, 0, 0, 0, 0, 2314, 2673, 3528, 0, 0, 2861, 0, 0, 1753, 1729, 0, 0, 0,
-	0, 612, 0, 0, 1994, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2131, 0, 0, 0, 0, 0, 0, 0, 0, 530, 0, 0, 263, 894, 2765,
-	0, 1529, 3081, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 747, 0, 0, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0,
+	0, 0, 1949, 2039, 2398, 3646, 0, 3252, 0, 645, 937, 2984, 3087, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3555, 0, 0, 508, 1826,
+	0, 0, 1619, 0, 3641, 0, 0, 0, 0, 0, 1996, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3603, 895, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1898, 795, 2175, 3269, 0, 0, 0, 0, 0, 3230, 2964, 0, 3158, 3809, 0, 0, 0, 0, 0, 0, 0, 2707, 0, 0, 0, 3159, 2590, 0, 1505, 0, 0, 0,
+	0, 0, 0, 1805, 3319, 0, 0, 0, 0, 1138, 0, 53, 0, 0, 0, 3605, 917, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1208,
+	0, 0, 627, 0, 606, 2741, 2936, 3735, 0, 0, 0, 0, 0, 933, 0, 3081, 0, 0, 3549, 0, 0, 0, 1422, 0, 0, 0, 0, 0, 1641, 0, 0, 1240,
+	0, 1824, 0, 0, 0, 294, 3500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 614, 0,
+	0, 0, 0, 0, 0, 2965, 0, 3180, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3040, 1562, 2956, 3453, 1672, 0, 0, 1039, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 0, 2028, 0, 0, 0, 572, 0, 0, 0, 2324, 328, 2637, 0, 0, 0, 1076, 0, 0, 0, 2387, 0,
+	0, 3188, 0, 271, 0, 0, 0, 2067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3237, 0, 0, 1274, 0, 3046, 0, 0, 741, 901, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2581, 0, 0, 0, 0, 0, 2117, 0, 0, 0, 3634, 0, 0, 0, 3100, 0, 0, 0, 0,
+	0, 0, 899, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2995, 0, 1850, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 221, 3043,
+	2713, 0, 0, 3451, 0, 0, 2952, 470, 3102, 0, 1222, 0, 858, 0, 0, 2680, 0, 0, 0, 0, 2027, 1992, 1703, 3653, 2791, 3182, 3596, 0, 2577, 2511, 0, 0,
+	0, 0, 0, 0, 0, 2231, 0, 0, 0, 0, 0, 2284, 0, 0, 0, 0, 0, 3274, 3726, 0, 0, 1124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3462, 0, 0, 0, 0, 0, 0, 1693, 0, 0, 2089, 0, 1840, 0, 0, 0, 0, 3111, 0, 0, 1314, 3667, 0, 0, 0, 0, 0,
+	0, 1007, 0, 2587, 0, 0, 0, 0, 2018, 0, 0, 0, 0, 0, 2459, 0, 0, 0, 0, 0, 0, 0, 0, 580, 2822, 0, 0, 3460, 150, 1084, 0, 0,
+	0, 0, 0, 0, 1462, 0, 0, 0, 0, 1919, 0, 0, 2006, 0, 0, 0, 0, 0, 0, 2315, 2674, 3530, 0, 0, 2863, 0, 0, 1753, 1729, 0, 0, 0,
+	0, 612, 0, 0, 1995, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2132, 0, 0, 0, 0, 0, 0, 0, 0, 530, 0, 0, 263, 894, 2766,
+	0, 1529, 3083, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 747, 0, 0, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0,
 }
 
 var patterns = [...]pattern{
@@ -9877,9 +9889,9 @@ var patterns = [...]pattern{
 	{"gcloud", "", 1172},
 	{"gcloud *", "", 1173},
 	{"gcloud compute", "", 1185},
-	{"", "mkfs", 2173},
-	{"", "mkfs.", 2174},
-	{"", "newfs", 2242},
+	{"", "mkfs", 2174},
+	{"", "mkfs.", 2175},
+	{"", "newfs", 2243},
 }
 
 var aliases = [...]alias{

@@ -169,6 +169,7 @@ func takeGlobals(a *walk.Walker, c *walk.Call) {
 		}
 		if n == 1 {
 			takeToolchain(c)
+			takeWorkspace(c)
 		}
 		s := (*word.Options)(p.Options).Scan(c.Argv[n:], p.Style)
 		end := n + s.Rest
@@ -221,6 +222,17 @@ func takeToolchain(c *walk.Call) {
 	c.Globals = append(c.Globals, c.Argv[1])
 	c.Argv = slices.Concat(c.Argv[:1], c.Argv[2:])
 }
+
+// takeWorkspace moves the words by which yarn is told its workspace out of the words: yarn workspace web test is yarn test.
+func takeWorkspace(c *walk.Call) {
+	if c.Name != "yarn" || len(c.Argv) < 4 || !word.AllKnown(c.Argv[1:3]) || c.Argv[1].Text != "workspace" || !packageName.MatchString(c.Argv[2].Text) {
+		return
+	}
+	c.Globals = append(c.Globals, c.Argv[1:3]...)
+	c.Argv = slices.Concat(c.Argv[:1], c.Argv[3:])
+}
+
+var packageName = lazyregexp.New(`^(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$`)
 
 // toolchain is a word that selects one of Rust's own toolchains for cargo: others can be any program.
 var toolchain = lazyregexp.New(`^\+(stable|beta|nightly|1\.[0-9]+(\.[0-9]+)?)(-[0-9]{4}-[0-9]{2}-[0-9]{2})?$`)

@@ -45,8 +45,12 @@ func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 	for _, h := range s.Hits {
 		apply(a, h, c)
 		code = givesCode(c, h, &s) || code
-		if h.Opt.Does == 'c' && c.Name == "node" {
-			for _, file := range required.FindAllStringSubmatch(h.Value.Text, -1) {
+		names := required
+		if l.Python {
+			names = opened
+		}
+		if h.Opt.Does == 'c' && (l.Python || c.Name == "node") {
+			for _, file := range names.FindAllStringSubmatch(h.Value.Text, -1) {
 				a.Reads(c, word.Lit(file[1]))
 			}
 		}
@@ -76,6 +80,9 @@ func mayRunInput(c *walk.Call, scripts []word.Word) {
 
 // required are the files of data that code for Node.js loads.
 var required = lazyregexp.New(`require\(['"]([^'"]*\.json)['"]\)`)
+
+// opened are the files that code in Python opens by their names.
+var opened = lazyregexp.New(`open\(['"]([^'"]+)['"]`)
 
 // areFiles says that words are names of files, and none can be an option that matters to what only checks them.
 func areFiles(words []word.Word) bool {
