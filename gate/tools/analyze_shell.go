@@ -336,6 +336,11 @@ func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 	for _, f := range c.Writes {
 		switch {
 		case !b.record.count():
+		case f.Path.Known && b.inNoFolder(all, at, f):
+			for _, l := range b.files.locate(f.Path.Value) {
+				b.files.deny(KindWriteFile, &l)
+				b.files.markPlaces(&l)
+			}
 		case f.Path.Known:
 			b.shellWrite(f, writesWhole(c, f))
 		}
@@ -515,6 +520,14 @@ func (b *toucher) shellWriteAny(f shellparse.File) {
 			b.files.writes(&l, true)
 		}
 	}
+}
+
+// inNoFolder reports whether a file that cp or mv may write would lie in the target, which is no folder, nor do the commands
+// before it make one: /tmp/a.bak/a of "cp a /tmp/a.bak".
+func (b *toucher) inNoFolder(all []shellparse.Command, at int, f shellparse.File) bool {
+	folder := filepath.Dir(f.Path.Value)
+	return (f.By == "cp" || f.By == "mv") && !b.record.tool.remote && filepath.IsAbs(folder) && !workspace.IsFolder(folder) && makesNoNames(all[:at+1], at) &&
+		slices.ContainsFunc(all[at].Writes, func(o shellparse.File) bool { return o.Path.Known && o.By == f.By && o.Path.Value == folder })
 }
 
 // writesWhole reports whether a folder that a command writes is written with what is in it. Where the command
