@@ -456,10 +456,11 @@ func (b *toucher) shellMake(f shellparse.File) {
 // pattern stands for. If they cannot be told, denies alone count, and it returns that as an effect of the command.
 func (b *toucher) writesMatching(all []shellparse.Command, at int, f shellparse.File, whole string) (effect string) {
 	var paths []string
-	if !moves(&all[at]) && (!f.Split || makesNoNames(all, at)) {
-		paths = b.matching(f, whole)
+	known := !moves(&all[at]) && (!f.Split || makesNoNames(all, at))
+	if known {
+		paths, known = b.matching(f, whole)
 	}
-	if len(paths) == 0 {
+	if !known {
 		b.shellWriteAny(f)
 		return "writes to a path that depends on the run: " + wording.Quote(f.Path.Value)
 	}
@@ -471,12 +472,11 @@ func (b *toucher) writesMatching(all []shellparse.Command, at int, f shellparse.
 	return ""
 }
 
-// matching returns the files that the pattern of one stands for, none if they cannot be told.
-func (b *toucher) matching(f shellparse.File, whole string) []string {
+// matching returns the files that the pattern of one stands for; ok is false if they cannot be told.
+func (b *toucher) matching(f shellparse.File, whole string) (paths []string, ok bool) {
 	if b.record.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
-		return nil
+		return nil, false
 	}
-	var paths []string
 	if f.Tracked {
 		paths = tracked(f.Pattern)
 	} else {
@@ -486,14 +486,14 @@ func (b *toucher) matching(f shellparse.File, whole string) []string {
 		}
 		found, err := b.files.globs.Expand(pattern, strings.Contains(f.Path.Value, "(") || commands.WidensGlobs(whole))
 		if err != nil {
-			return nil
+			return nil, false
 		}
 		paths = slices.Concat(found.Files, found.Folders)
 	}
 	if len(paths) > workspace.MaxGlob || f.Split && slices.ContainsFunc(paths, workspace.Splits) {
-		return nil
+		return nil, false
 	}
-	return paths
+	return paths, len(paths) > 0 || !f.Tracked && f.Split && strings.Contains(f.Pattern, "/**/") // a list without names writes nothing
 }
 
 // moves says that a command gives files other names, of which a pattern says nothing.

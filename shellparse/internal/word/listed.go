@@ -218,7 +218,9 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 	}
 	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
 		if argv := a.plainCall(b.Y, sc); len(argv) > 0 && filters(argv) {
-			return a.Listed(b.X, sc)
+			w := a.Listed(b.X, sc)
+			w.Globs = ending(w, argv)
+			return w
 		}
 		return Word{}
 	}
@@ -251,6 +253,37 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 	}
 	return w
 }
+
+// ending returns the patterns of the names among those of a list that grep lets through, as far as it looks at how they
+// end: grep -E '\.(c|h)$'.
+func ending(list Word, argv []Word) []string {
+	if argv[0].Text != "grep" || !list.split {
+		return list.Globs
+	}
+	extended := len(argv) == 3 && argv[1].Text == "-E"
+	m := suffixes.FindStringSubmatch(argv[len(argv)-1].Text)
+	if m == nil || len(argv) != 2 && !extended || !extended && m[2]+m[3] != "" {
+		return list.Globs
+	}
+	endings := strings.Split(m[1]+m[3], "|")
+	if m[2] != "" { // the last character may be missing
+		endings = append(endings, m[1][:len(m[1])-1])
+	}
+	var globs []string
+	for _, g := range list.Globs {
+		if !strings.HasSuffix(g, "**") {
+			globs = append(globs, g)
+			continue
+		}
+		for _, e := range endings {
+			globs = append(globs, g+"/*."+e)
+		}
+	}
+	return globs
+}
+
+// suffixes is a regular expression of how names end: in one way, in one or the other with ? behind it, or in several.
+var suffixes = lazyregexp.New(`^\\\.(?:(\w+)(\??)|\((\w+(?:\|\w+)*)\))\$$`)
 
 // ListedIn returns what a word becomes that is the input of a command: <(git ls-files), or "$(git ls-files)" as a text.
 func (a *Reader) ListedIn(w *syntax.Word, sc *Scope) Word {

@@ -261,10 +261,8 @@ func descend(n *programs.Command, args []shellparse.Word) (next *programs.Comman
 			return next, args[i:], false
 		}
 		if IsOption(word) {
-			if n.Row != nil {
-				if o := n.Row.Options.Find(word); o != nil && o.Arg == programs.Needed {
-					i++
-				}
+			if takesNext(n, word) {
+				i++
 			}
 			continue
 		}
@@ -272,6 +270,18 @@ func descend(n *programs.Command, args []shellparse.Word) (next *programs.Comman
 		return nil, nil, n.Risk == programs.NoRisk || len(n.Worse) == 0
 	}
 	return nil, nil, false
+}
+
+// takesNext reports whether an option that stands before a sub-command of n, or before what n runs, has the next word as its value.
+func takesNext(n *programs.Command, option string) bool {
+	var o *programs.Option
+	switch {
+	case n.Row != nil:
+		o = n.Row.Options.Find(option)
+	case n.Wrapper != nil:
+		o = n.Wrapper.Options.Find(option)
+	}
+	return o != nil && o.Arg == programs.Needed
 }
 
 func IsOption(word string) bool { return len(word) > 1 && word[0] == '-' }
