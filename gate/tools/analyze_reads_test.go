@@ -152,8 +152,8 @@ func TestReadsThatAreNotNamed(t *testing.T) {
 	}
 }
 
-// A command may write what a pattern stands for, as far as each of the files may be written, and no name among them is an
-// option or several words.
+// A command may write what a pattern stands for, as far as each of the files may be written, and no name among them is
+// an option or several words.
 func TestWritesOfPatterns(t *testing.T) {
 	p := project(t, map[string]string{"docs/a.md": "x", "docs/b.md": "x", "kept/c.md": "x", "denied/d.md": "x", "blank/e -e 1eid f.md": "x", "dash/-e1eid.md": "x", "out": "-> ../elsewhere", "../elsewhere/f.md": "x"})
 	pol := policy(t, `{ "*": "ask", "read_file": "allow", "write_file": { "$WORKSPACE/**": "allow", "**/kept/*": "ask", "**/denied/*": "deny" },

@@ -369,8 +369,8 @@ func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 // effects returns the effects of a command, nil for none. It also returns how much of the text a rule must spell out to
 // name each effect, and the effects from elsewhere, which no rule names.
 //
-// The marks of shellRead stand for an effect that only comes about with a name of a kind that is not there, as long as the
-// text makes no such name.
+// Where the text makes no names of files, an effect that only comes from such a name is left to shellRead and matching,
+// which look at the names that are there.
 func (b *shells) effects(c *shellparse.Command, elsewhere string, makesNoNames bool) (list []permissions.Effect) {
 	if c == nil {
 		elsewhere = b.effect
@@ -490,10 +490,17 @@ func (b *toucher) matching(f shellparse.File, whole string) (paths []string, ok 
 		}
 		paths = slices.Concat(found.Files, found.Folders)
 	}
-	if len(paths) > workspace.MaxGlob || f.Split && slices.ContainsFunc(paths, workspace.Splits) {
+	if len(paths) > workspace.MaxGlob || f.Split && slices.ContainsFunc(paths, workspace.Splits) ||
+		!edits(f.By) && slices.ContainsFunc(paths, workspace.IsFolder) { // it may put files with other names there
 		return nil, false
 	}
 	return paths, len(paths) > 0 || !f.Tracked && f.Split && strings.Contains(f.Pattern, "/**/") // a list without names writes nothing
+}
+
+// edits says that what a program writes are files in place, as an option tells it.
+func edits(program string) bool {
+	row := commands.Known(program).Row
+	return row != nil && slices.ContainsFunc(row.Options.List, func(o programs.Option) bool { return o.Does == 'm' })
 }
 
 // moves says that a command gives files other names, of which a pattern says nothing.
@@ -522,8 +529,8 @@ func (b *toucher) shellWriteAny(f shellparse.File) {
 	}
 }
 
-// inNoFolder reports whether a file that cp or mv may write would lie in the target, which is no folder, nor do the commands
-// before it make one: /tmp/a.bak/a of "cp a /tmp/a.bak".
+// inNoFolder reports whether a file that cp or mv may write would lie in the target, which is no folder, nor do the
+// commands before it make one: /tmp/a.bak/a of "cp a /tmp/a.bak".
 func (b *toucher) inNoFolder(all []shellparse.Command, at int, f shellparse.File) bool {
 	folder := filepath.Dir(f.Path.Value)
 	return (f.By == "cp" || f.By == "mv") && !b.record.tool.remote && filepath.IsAbs(folder) && !workspace.IsFolder(folder) && makesNoNames(all[:at+1], at) &&

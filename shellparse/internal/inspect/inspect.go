@@ -129,8 +129,8 @@ func ownFile(doubt word.Doubt, c *walk.Call) bool {
 	return c.Is(programs.ProjectTool) && (doubt == word.Named || doubt == word.Listed && c.Is(programs.RunsProject))
 }
 
-// touches says that the one word which may be an option is names of files that were there, which the shell or xargs splits
-// and the command reads or writes.
+// touches says that the one word which may be an option is names of files that were there, which the shell or xargs
+// splits and the command reads or writes.
 func touches(s *word.Scanned, c *walk.Call) bool {
 	named := func(f script.File) bool { return f.Split && f.Pattern != "" && f.Path.Value == s.Vague }
 	return s.Doubt == word.Listed && s.Existing && (slices.ContainsFunc(c.Reads, named) || slices.ContainsFunc(c.Writes, named))
@@ -223,7 +223,8 @@ func takeToolchain(c *walk.Call) {
 	c.Argv = slices.Concat(c.Argv[:1], c.Argv[2:])
 }
 
-// takeWorkspace moves the words by which yarn is told its workspace out of the words: yarn workspace web test is yarn test.
+// takeWorkspace moves the words by which yarn is told its workspace out of the words: yarn workspace web test is yarn
+// test.
 func takeWorkspace(c *walk.Call) {
 	if c.Name != "yarn" || len(c.Argv) < 4 || !word.AllKnown(c.Argv[1:3]) || c.Argv[1].Text != "workspace" || !packageName.MatchString(c.Argv[2].Text) {
 		return

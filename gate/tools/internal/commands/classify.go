@@ -272,7 +272,7 @@ func descend(n *programs.Command, args []shellparse.Word) (next *programs.Comman
 	return nil, nil, false
 }
 
-// takesNext reports whether an option that stands before a sub-command of n, or before what n runs, has the next word as its value.
+// takesNext reports whether an option before a sub-command of n, or before what n runs, has the next word as its value.
 func takesNext(n *programs.Command, option string) bool {
 	var o *programs.Option
 	switch {
