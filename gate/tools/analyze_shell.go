@@ -529,11 +529,12 @@ func (b *toucher) shellWriteAny(f shellparse.File) {
 	}
 }
 
-// inNoFolder reports whether a file that cp or mv may write would lie in the target, which is no folder, nor do the
-// commands before it make one: /tmp/a.bak/a of "cp a /tmp/a.bak".
+// inNoFolder reports whether a file that a program like cp may write would lie in its target, which is no folder, nor do
+// the commands before it make one: /tmp/a.bak/a of "cp a /tmp/a.bak".
 func (b *toucher) inNoFolder(all []shellparse.Command, at int, f shellparse.File) bool {
 	folder := filepath.Dir(f.Path.Value)
-	return (f.By == "cp" || f.By == "mv") && !b.record.tool.remote && filepath.IsAbs(folder) && !workspace.IsFolder(folder) && makesNoNames(all[:at+1], at) &&
+	row := commands.Known(f.By).Row
+	return row != nil && (row.Operands == "rw" || moves(&all[at])) && !b.record.tool.remote && filepath.IsAbs(folder) && !workspace.IsFolder(folder) && makesNoNames(all[:at+1], at) &&
 		slices.ContainsFunc(all[at].Writes, func(o shellparse.File) bool { return o.Path.Known && o.By == f.By && o.Path.Value == folder })
 }
 
