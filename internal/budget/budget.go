@@ -53,27 +53,33 @@ func (e *Error) Error() string {
 // need not release it. A nil Budget has no bound.
 //
 // While a message is read, its final length is not known. So the budget reserves the rest that the oldest growing
-// message may need. That message can always end, and messages never wait in a circle.
+// message may need. A message of a part gets room in the part and above at once, or waits for both: the oldest of all is
+// the oldest of its part, and can always end. Messages never wait in a circle.
 //
 // Of several parts, none takes the room of the others: see share.
 type Budget struct {
 	limit int64
-	above *Budget // bounds this one and others together; nil for none
+	above *Budget // bounds this part and others together; nil for none
+	*shared
 
-	mu      sync.Mutex
+	// Guarded by mu.
 	used    int64 // messages count twice: callgate makes one copy of each when it passes it on
 	growing []*Charge
-	queue   []*waiter
 	parts   map[*Budget]int64 // of used, by the part
+}
+
+// shared is what a budget and its parts have together.
+type shared struct {
+	mu    sync.Mutex
+	queue []*waiter
 
 	collect sync.Mutex // held by the one who runs the garbage collector
 }
 
-// Charge is what the memory of a message counts.
+// Charge is what the memory of a message counts, in its budget and the one above.
 type Charge struct {
+	of         *Budget
 	cost, most int64
-	part       *Budget // whose message it is; nil for the budget's own
-	above      *Charge // at the budget above; nil for none
 }
 
 // waiter is a message that waits for room.
@@ -88,38 +94,44 @@ func New(limit int64) *Budget {
 	if limit == 0 {
 		return nil
 	}
-	return &Budget{limit: limit, parts: map[*Budget]int64{}}
+	return &Budget{limit: limit, shared: &shared{}, parts: map[*Budget]int64{}}
 }
 
-// Part returns a budget of limit bytes for some of the messages that b bounds.
+// Part returns a budget of limit bytes for some of the messages that b bounds; b itself for 0, which is no bound of its
+// own. A part has no parts.
 func (b *Budget) Part(limit int64) *Budget {
-	return &Budget{limit: limit, above: b, parts: map[*Budget]int64{}}
+	if limit == 0 {
+		return b
+	}
+	part := New(limit)
+	if b != nil {
+		part.above, part.shared = b, b.shared
+	}
+	return part
 }
 
 // Adopt counts a message that callgate made itself, out of one that it has read. It does not wait: the original was
 // counted twice for it.
-func (b *Budget) Adopt(message []byte) { b.adopt(message, nil) }
-
-func (b *Budget) adopt(message []byte, part *Budget) {
+func (b *Budget) Adopt(message []byte) {
 	if b == nil || cap(message) <= Free {
 		return
 	}
-	c := &Charge{cost: int64(cap(message)), part: part}
+	c := &Charge{of: b, cost: int64(cap(message))}
 	b.mu.Lock()
-	b.count(part, c.cost)
+	b.count(c.cost)
 	b.mu.Unlock()
 	b.watch(message, c)
-	b.above.adopt(message, b)
 }
 
-// count counts memory of a part, less if cost is negative. The caller holds mu.
-func (b *Budget) count(part *Budget, cost int64) {
+// count counts memory here and above, less if cost is negative. The caller holds mu.
+func (b *Budget) count(cost int64) {
 	b.used += cost
-	if part == nil {
+	if b.above == nil {
 		return
 	}
-	if b.parts[part] += cost; b.parts[part] <= 0 {
-		delete(b.parts, part)
+	b.above.used += cost
+	if b.above.parts[b] += cost; b.above.parts[b] <= 0 {
+		delete(b.above.parts, b)
 	}
 }
 
@@ -130,45 +142,34 @@ func Alloc(b *Budget, done <-chan struct{}, size, most int, old *Charge) ([]byte
 	if b == nil || size <= Free {
 		return textscan.Room(size), nil, nil
 	}
-	c, err := b.charge(done, size, most, old, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	buf := textscan.Room(size)
-	for at, its := b, c; its != nil; at, its = at.above, its.above {
-		at.watch(buf, its)
-	}
-	return buf, c, nil
-}
-
-// charge waits for room, here and above, for a message of a part, or of its own.
-func (b *Budget) charge(done <-chan struct{}, size, most int, old *Charge, part *Budget) (*Charge, error) {
 	// While a buffer doubles for the last time, there is half a message beside it.
-	w := &waiter{old: old, new: &Charge{cost: 2 * int64(size), most: int64(2*max(size, most) + most/2), part: part}, done: make(chan error, 1)}
+	w := &waiter{old: old, new: &Charge{of: b, cost: 2 * int64(size), most: int64(2*max(size, most) + most/2)}, done: make(chan error, 1)}
 	if w.cost = w.new.cost; old != nil {
 		w.cost -= old.cost / 2
 	}
+	if err := b.ask(w); err != nil {
+		return nil, nil, err
+	}
+	if err := b.wait(done, w); err != nil {
+		return nil, nil, err
+	}
+	buf := textscan.Room(size)
+	b.watch(buf, w.new)
+	return buf, w.new, nil
+}
+
+// ask puts a message among those that wait, unless it would never fit.
+func (b *Budget) ask(w *waiter) error {
 	b.mu.Lock()
-	if w.new.cost+w.new.cost-w.cost > b.most() {
-		b.mu.Unlock()
-		return nil, &Error{Limit: b.limit, Never: true}
+	defer b.mu.Unlock()
+	for at := b; at != nil; at = at.above {
+		if w.new.cost+w.new.cost-w.cost > at.most() {
+			return &Error{Limit: at.limit, Never: true}
+		}
 	}
 	b.queue = append(b.queue, w)
 	b.grant()
-	b.mu.Unlock()
-	if err := b.wait(done, w); err != nil || b.above == nil {
-		return w.new, err
-	}
-	var before *Charge
-	if old != nil {
-		before = old.above
-	}
-	var err error
-	if w.new.above, err = b.above.charge(done, size, most, before, b); err != nil {
-		b.release(w.new)
-		return nil, err
-	}
-	return w.new, nil
+	return nil
 }
 
 // Grown says that the message with that charge is whole. c may be nil.
@@ -178,26 +179,29 @@ func Grown(b *Budget, c *Charge) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.grown(c)
+	c.grown()
 	b.grant()
-	Grown(b.above, c.above)
 }
 
-func (b *Budget) grown(c *Charge) {
-	if i := slices.Index(b.growing, c); i >= 0 {
-		b.growing = slices.Delete(b.growing, i, i+1)
+func (c *Charge) grown() {
+	for at := c.of; at != nil; at = at.above {
+		if i := slices.Index(at.growing, c); i >= 0 {
+			at.growing = slices.Delete(at.growing, i, i+1)
+		}
 	}
 }
 
 // fits is the size of memory that can be had in the place of old, which is the caller's.
 func (b *Budget) fits(old *Charge) int {
-	switch {
-	case b == nil:
-		return math.MaxInt
-	case old == nil:
-		return min(int(b.most()/2), b.above.fits(nil))
+	fits := math.MaxInt
+	for at := b; at != nil; at = at.above {
+		if old == nil {
+			fits = min(fits, int(at.most()/2))
+		} else {
+			fits = min(fits, int(at.most()-old.cost/2)/2)
+		}
 	}
-	return min(int(b.most()-old.cost/2)/2, b.above.fits(old.above))
+	return fits
 }
 
 // watch gives the charge back when nobody uses the memory any more.
@@ -208,8 +212,8 @@ func (b *Budget) watch(buf []byte, c *Charge) {
 func (b *Budget) release(c *Charge) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.count(c.part, -c.cost)
-	b.grown(c)
+	b.count(-c.cost)
+	c.grown()
 	b.grant()
 }
 
@@ -221,9 +225,9 @@ func (b *Budget) most() int64 { return b.limit - b.limit/8 }
 func (b *Budget) share() int64 {
 	n := len(b.parts)
 	for i, w := range b.queue {
-		part := w.new.part
+		part := w.new.of
 		_, holds := b.parts[part]
-		if part != nil && !holds && !slices.ContainsFunc(b.queue[:i], func(o *waiter) bool { return o.new.part == part }) {
+		if part != b && !holds && !slices.ContainsFunc(b.queue[:i], func(o *waiter) bool { return o.new.of == part }) {
 			n++
 		}
 	}
@@ -234,28 +238,32 @@ func (b *Budget) share() int64 {
 // others, and those of parts that hold more than their share are passed. A message that a part has alone may take more.
 // The caller holds mu.
 func (b *Budget) grant() {
-	waits, share := false, b.share()
+	if len(b.queue) == 0 {
+		return
+	}
+	top := b
+	if b.above != nil {
+		top = b.above
+	}
+	share := top.share()
+	var full []*Budget // where a message waits for room, and those behind it, too
 	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
-		most, aside := b.most(), int64(0)
-		little, oldest := w.cost <= b.limit/64, w.old != nil && len(b.growing) > 0 && b.growing[0] == w.old
-		if little || oldest { // which has left this to those that ask for little
-			most = b.limit
+		for at := w.new.of; at != nil; at = at.above {
+			if held := at.parts[w.new.of]; held > 0 && !at.isOldest(w) && held+w.cost > share {
+				return false
+			}
+			if !at.hasRoom(w, slices.Contains(full, at)) {
+				full = append(full, at)
+				return false
+			}
 		}
-		if len(b.growing) > 0 && !oldest {
-			aside = max(0, min(b.growing[0].most, b.most())-b.growing[0].cost)
-		}
-		if held := b.parts[w.new.part]; w.new.part != nil && !oldest && held > 0 && held+w.cost > share {
-			return false
-		}
-		if waits && !little && !oldest || b.used+w.cost+aside > most {
-			waits = true
-			return false
-		}
-		b.count(w.new.part, w.cost)
-		if i := slices.Index(b.growing, w.old); i >= 0 {
-			b.growing[i] = w.new
-		} else {
-			b.growing = append(b.growing, w.new)
+		w.new.of.count(w.cost)
+		for at := w.new.of; at != nil; at = at.above {
+			if i := slices.Index(at.growing, w.old); i >= 0 {
+				at.growing[i] = w.new
+			} else {
+				at.growing = append(at.growing, w.new)
+			}
 		}
 		if w.old != nil {
 			w.old.cost -= w.old.cost / 2
@@ -263,6 +271,24 @@ func (b *Budget) grant() {
 		w.done <- nil
 		return true
 	})
+}
+
+// isOldest reports whether a message is the one that room is reserved for.
+func (b *Budget) isOldest(w *waiter) bool {
+	return w.old != nil && len(b.growing) > 0 && b.growing[0] == w.old
+}
+
+// hasRoom reports whether there is room for a message here; full says that another waits for room before it.
+func (b *Budget) hasRoom(w *waiter, full bool) bool {
+	most, aside := b.most(), int64(0)
+	little, oldest := w.cost <= b.limit/64, b.isOldest(w)
+	if little || oldest { // which has left this to those that ask for little
+		most = b.limit
+	}
+	if len(b.growing) > 0 && !oldest {
+		aside = max(0, min(b.growing[0].most, b.most())-b.growing[0].cost)
+	}
+	return (little || oldest || !full) && b.used+w.cost+aside <= most
 }
 
 // wait waits for the word of grant.
