@@ -148,7 +148,7 @@ func TestProposalsAreScopedCappedAndStable(t *testing.T) {
 	for range 5 {
 		w.answered(dir, made{"git push origin a", "yes"}, nil)
 		w.answered(dir, made{"git push origin b", "yes"}, nil)
-		w.answered(other, made{"gh search prs 1", "yes"}, nil)
+		w.answered(other, made{"gh search commits 1", "yes"}, nil)
 	}
 	r := w.suggest(suggest.Options{})
 	first, err := json.Marshal(r, json.Deterministic(true))
@@ -174,15 +174,15 @@ func TestProposalsAreScopedCappedAndStable(t *testing.T) {
 	}{
 		{dir, "git push origin new", permissions.Allow},
 		{dir, "git push --force origin new", permissions.Ask},
-		{dir, "gh search prs 1", permissions.Ask},
-		{other, "gh search prs 1", permissions.Allow},
+		{dir, "gh search commits 1", permissions.Ask},
+		{other, "gh search commits 1", permissions.Allow},
 		{other, "git push origin new", permissions.Ask},
 	} {
 		if v := w.judged(c.dir, c.command, after); v.Action != c.want {
 			t.Errorf("%s in %s: %s, want %s", c.command, c.dir, v.Action, c.want)
 		}
 	}
-	if got := w.suggest(suggest.Options{Project: other}); patterns(got) != "gh search prs 1" {
+	if got := w.suggest(suggest.Options{Project: other}); patterns(got) != "gh search commits 1" {
 		t.Errorf("in one project: %s", patterns(got))
 	}
 	if got := w.suggest(suggest.Options{Host: "b-host"}); got.Decisions != 0 {
@@ -256,11 +256,11 @@ func TestNoProposalReachesUnnamedPlaces(t *testing.T) {
 	dir := w.project("app")
 	for i := range 40 {
 		w.answered(dir, made{fmt.Sprintf("git pull --rebase origin branch-%d", i), "yes"}, nil)
-		w.answered(dir, made{fmt.Sprintf("gh search prs %d", i), "yes"}, nil)
+		w.answered(dir, made{fmt.Sprintf("gh search commits %d", i), "yes"}, nil)
 		w.answered(dir, made{fmt.Sprintf("ssh host-%d.example.com uptime", i), "yes"}, nil)
 		w.answered(dir, made{fmt.Sprintf("curl https://host-%d.example.com/x", i), "yes"}, nil)
 	}
-	if got := patterns(w.suggest(suggest.Options{})); got != "gh search prs *" {
+	if got := patterns(w.suggest(suggest.Options{})); got != "gh search commits *" {
 		t.Errorf("proposed %s", got)
 	}
 }
