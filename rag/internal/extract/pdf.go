@@ -318,7 +318,7 @@ func (d *pdfText) font(v pdf.Value) func(string) string {
 	}
 	font := pdf.Font{V: v}
 	encoding, unicodes := v.Key("Encoding"), v.Key("ToUnicode")
-	decode := strings.Clone
+	var decode func(string) string
 	switch {
 	case encoding.Kind() == pdf.Dict:
 		if encoding.Key("Differences").Len() > 1024 {

@@ -165,20 +165,22 @@ func (set *Options) split(words []Word, st programs.Style) Scanned {
 	return s
 }
 
+// takesRest reports whether the last option in an unknown word takes what follows it there as its value.
+func (h *Hit) takesRest(w *Word, st programs.Style) bool {
+	attached := strings.Contains(w.Head, "=") || st != programs.Go && st != programs.Long && !strings.HasPrefix(w.Head, "--")
+	number := len(w.Globs) > 0 && !w.Files
+	takes := h.Opt.Arg == programs.Needed || h.Opt.Arg == programs.Attached && number
+	return attached && takes && h.Has && !h.Value.Known && h.Opt != Unlisted
+}
+
 // doubt notes an unknown word that may be an option. It is none where an option that the word begins with takes the rest
 // as its value. Before is how many hits there were before the word.
 func (s *Scanned) doubt(w Word, before int, st programs.Style) {
 	if w.Known || w.Safe() || w.undashed() {
 		return
 	}
-	if n := len(s.Hits); n > before && !w.Many {
-		last := s.Hits[n-1]
-		attached := strings.Contains(w.Head, "=") || st != programs.Go && st != programs.Long && !strings.HasPrefix(w.Head, "--")
-		number := len(w.Globs) > 0 && !w.Files
-		takes := last.Opt.Arg == programs.Needed || last.Opt.Arg == programs.Attached && number
-		if attached && takes && last.Has && !last.Value.Known && last.Opt != Unlisted {
-			return
-		}
+	if n := len(s.Hits); n > before && !w.Many && s.Hits[n-1].takesRest(&w, st) {
+		return
 	}
 	s.Existing = w.exists && (s.Vague == "" || s.Existing && s.Vague == w.Text)
 	if doubt := DoubtOf(&w); s.Vague == "" || doubt > s.Doubt {
