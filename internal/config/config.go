@@ -331,7 +331,7 @@ func (c *Config) place() (err error) {
 	if c.DataDir, err = filepath.Abs(ExpandHome(c.DataDir)); err != nil {
 		return invalid("dataDir", err)
 	}
-	if err := c.placeTenant(); err != nil {
+	if err := placeTenant(c); err != nil {
 		return err
 	}
 	if c.LogFile != "" {
@@ -344,7 +344,7 @@ func (c *Config) place() (err error) {
 
 // placeTenant makes a worker that is a tenant have a data directory of its own, where it shares nothing with the
 // others.
-func (c *Config) placeTenant() error {
+func placeTenant(c *Config) error {
 	if err := c.Tenants.Check(); err != nil {
 		return invalid("tenants", err)
 	}

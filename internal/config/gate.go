@@ -39,7 +39,7 @@ var policySettings = []setting{
 
 // validateGate checks the settings for how calls are judged and how long they wait for a person.
 func (c *Config) validateGate() (err error) {
-	if err := c.validateJudgment(); err != nil {
+	if err := validateJudgment(c); err != nil {
 		return err
 	}
 	if c.PolicyEngines, err = c.Policy.open(c.DataDir); err != nil {
@@ -69,7 +69,7 @@ func (c *Config) validateGate() (err error) {
 }
 
 // validateJudgment checks what decides where the rules ask.
-func (c *Config) validateJudgment() (err error) {
+func validateJudgment(c *Config) (err error) {
 	if c.GateMode, err = gate.ParseMode(c.Mode); err != nil {
 		return invalid("mode", err)
 	}

@@ -46,7 +46,7 @@ func OfConnected(args []string) string {
 
 // HintConnected is OfConnected for a configuration without servers: what is known of theirs would help. It is "" for
 // another.
-func (c *Config) HintConnected(args []string) string {
+func HintConnected(c *Config, args []string) string {
 	if names, err := c.ServerNames(); err != nil || len(names) > 0 {
 		return ""
 	}

@@ -154,7 +154,7 @@ func (c *Config) MisspelledVariables(environ []string) (said []string) {
 		if !ok || slices.Contains(known, name) {
 			continue
 		}
-		if near := spelling.Nearest(name, known); near != "" && !c.speaksOf(variable) {
+		if near := spelling.Nearest(name, known); near != "" && !speaksOf(c, variable) {
 			said = append(said, fmt.Sprintf("the variable %s is none that callgate reads: did you mean %s?", variable, ours+near))
 		}
 	}
@@ -165,7 +165,7 @@ func (c *Config) MisspelledVariables(environ []string) (said []string) {
 var ourVariable = lazyregexp.New(`(?i)callgate_[a-z0-9_]+`)
 
 // speaksOf reports whether a variable is named in what was read, or in a file of servers.
-func (c *Config) speaksOf(variable string) bool {
+func speaksOf(c *Config, variable string) bool {
 	is := func(name string) bool { return strings.EqualFold(name, variable) }
 	return slices.ContainsFunc(c.speaks, is) || slices.ContainsFunc(c.MCPConfig, func(path string) bool {
 		text, err := os.ReadFile(ExpandHome(path))

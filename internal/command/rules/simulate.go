@@ -69,7 +69,7 @@ judged are counted with the reason.`,
 			} else {
 				err = sim.Print(cmd.OutOrStdout())
 			}
-			fmt.Fprint(cmd.ErrOrStderr(), c.HintConnected(os.Args[1:]))
+			fmt.Fprint(cmd.ErrOrStderr(), config.HintConnected(c, os.Args[1:]))
 			return errors.Join(err, damaged)
 		},
 	}

@@ -56,7 +56,7 @@ Nothing changes without --apply, which keeps a backup and is on record.`,
 			if o.tighten {
 				return o.showTightening(cmd, book, checker)
 			}
-			defer fmt.Fprint(cmd.ErrOrStderr(), c.HintConnected(os.Args[1:]))
+			defer fmt.Fprint(cmd.ErrOrStderr(), config.HintConnected(c, os.Args[1:]))
 			return o.showProposals(cmd, book, checker)
 		},
 	}

@@ -130,7 +130,7 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		return
 	}
 	name := as.Name.Value
-	v := a.assigned(as, sc)
+	v := assigned(a, as, sc)
 	effect := a.Words.EnvEffect(name, v)
 	if prefix || a.Shell.Exported[name] {
 		effect = ExportEffect(a, name, v, sc)
@@ -140,11 +140,11 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		effect = ""
 	}
 	own := prefix && effect != "" && loadsOwn(a, as, sc)
-	if effect != "" && !own && a.looksLikeCommand(v) {
+	if effect != "" && !own && looksLikeCommand(a, v) {
 		a.DeniesOf(v.Text, sc)
 	}
 	if !prefix {
-		a.keep(as, v, effect)
+		keep(a, as, v, effect)
 		return
 	}
 	c.Sc.Env = append(c.Sc.Env, script.Assignment{Name: name, Value: script.Word{Value: v.Text, Known: v.Known}})
@@ -158,12 +158,12 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 }
 
 // looksLikeCommand reports whether what runs the value of a variable can be given one that a rule denies.
-func (a *Walker) looksLikeCommand(v word.Word) bool {
+func looksLikeCommand(a *Walker, v word.Word) bool {
 	return v.Known && v.Text != "" && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Words.Tables.SystemTool(v.Text))
 }
 
 // assigned is the value of an assignment; that of an array is its name, its elements are noted.
-func (a *Walker) assigned(as *syntax.Assign, sc *word.Scope) word.Word {
+func assigned(a *Walker, as *syntax.Assign, sc *word.Scope) word.Word {
 	name := as.Name.Value
 	if as.Index != nil {
 		expansion{a, sc}.subscript(name, as.Index)
@@ -181,7 +181,7 @@ func (a *Walker) assigned(as *syntax.Assign, sc *word.Scope) word.Word {
 }
 
 // keep notes what an assignment without a command does to the shell.
-func (a *Walker) keep(as *syntax.Assign, v word.Word, effect string) {
+func keep(a *Walker, as *syntax.Assign, v word.Word, effect string) {
 	name := as.Name.Value
 	if v.Known && v.Text != "" {
 		a.Shell.Gives(name, v)
