@@ -267,3 +267,40 @@ func TestKBIsFull(t *testing.T) {
 		t.Errorf("after the other is gone: %v", err)
 	}
 }
+
+// TestKBFindsCompounds: a word that no document has is found in longer words, and by the words that it is made of.
+func TestKBFindsCompounds(t *testing.T) {
+	kb, err := OpenKB("", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kb.Close()
+	ids := map[string]string{}
+	for name, text := range map[string]string{
+		"liability": "Die Haftpflichtversicherung ersetzt, was jemand anderem kaputtgeht.",
+		"heating":   "Die Wartung der Heizung bezahlt der Vermieter.",
+		"street":    "Eine Bahn fährt alle zehn Minuten durch die Straße am Rathaus.",
+		"storage":   "Every file of the system is copied at night.",
+		"lunch":     "Die Kantine hat von elf bis zwei geöffnet.",
+	} {
+		if ids[name], _, err = kb.Add(t.Context(), text, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for query, want := range map[string]string{
+		"Versicherung":    "liability", // ends a longer word
+		"Haftpflicht":     "liability", // begins one
+		"Heizungswartung": "heating",   // with a linking letter
+		"Straßenbahn":     "street",
+		"Heizungen":       "heating",
+		"filesystem":      "storage",
+	} {
+		found, err := kb.Search(t.Context(), query, 1, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 || found[0].DocumentID != ids[want] {
+			t.Errorf("%s finds %+v, want %q", query, found, want)
+		}
+	}
+}

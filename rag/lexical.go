@@ -14,6 +14,9 @@ import (
 // documents from weighing almost nothing beside terms that no document has.
 const unseen = 10
 
+// compoundWeight is what a term counts that only shares a word with one of the query's.
+const compoundWeight = 0.5
+
 // byWords returns the best rows by BM25. Frequencies are those of all live rows.
 func (s *search) byWords(ctx context.Context, text string) ([]lexical.Scored, error) {
 	snap := s.snapshot
@@ -30,10 +33,35 @@ func (s *search) byWords(ctx context.Context, text string) ([]lexical.Scored, er
 	if err != nil {
 		return nil, err
 	}
+	asked := len(stems)
+	var unknown []string
+	for i, n := range found {
+		if n == 0 {
+			unknown = append(unknown, stems[i])
+		}
+	}
+	related, err := s.matches.Compounds(ctx, unknown)
+	if err != nil {
+		return nil, err
+	}
+	related = slices.DeleteFunc(related, func(term string) bool { return counts[term] > 0 || terms.Stop[term] })
+	if len(related) > 0 {
+		stems = append(stems, related...)
+		if err := s.matches.End(); err != nil {
+			return nil, err
+		}
+		if found, err = s.matches.Begin(ctx, parts, snap.rows, stems); err != nil {
+			return nil, err
+		}
+	}
 	s.most, s.rarity = 0, make(map[string]float64, len(stems))
 	weights := make([]float64, len(stems))
 	for i, n := range found {
 		rarity := math.Log(1 + (float64(snap.live+unseen)-float64(n)+0.5)/(float64(n)+0.5))
+		if i >= asked {
+			weights[i] = compoundWeight * rarity
+			continue
+		}
 		s.rarity[stems[i]] = rarity
 		weights[i] = float64(counts[stems[i]]) * rarity
 		s.most += weights[i] * (lexical.K + 1)

@@ -225,3 +225,33 @@ func TestBM25(t *testing.T) {
 		check(t, []*Index{opens(t, dir, merged)}, [][]string{merged}, [][]bool{make([]bool, len(merged))})
 	})
 }
+
+func TestCompounds(t *testing.T) {
+	_, x := built(t, []string{"haftpflichtversicherung vertrag wartung heizung", "straße bahn file system vertrag", "versicherungen arbeit zeit"})
+	var s Search
+	if _, err := s.Begin(t.Context(), []Part{{Index: x}}, x.Rows(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for word, want := range map[string]string{
+		"versicherung":                    "haftpflichtversicherung versicherungen",
+		"haftpflicht":                     "haftpflichtversicherung",
+		"heizungswartung":                 "heizung wartung",
+		"heizungen":                       "heizung",
+		"straßenbahn":                     "bahn straße",
+		"haftpflichtversicherungsvertrag": "haftpflichtversicherung vertrag",
+		"arbeitszeiten":                   "arbeit zeit",
+		"filesystem":                      "file system",
+		"vertragsbruch":                   "", // only a part of it is known
+		"bahnx":                           "",
+		"heit":                            "", // too short
+		"file_system":                     "", // no word
+	} {
+		got, err := s.Compounds(t.Context(), []string{word})
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, %v, want %s", word, got, err, want)
+		}
+	}
+	if err := s.End(); err != nil {
+		t.Error(err)
+	}
+}
