@@ -21,7 +21,7 @@ import { Suggestions } from "./suggestions";
 import { Servers } from "./servers";
 import { Sessions } from "./sessions";
 import { Passkeys } from "./passkeys";
-import { find, needsPerson, pending, powers, type Power } from "./state";
+import { find, needsPerson, pending, powers, unseen, type Power } from "./state";
 import { message, type Store } from "./store";
 import { Text } from "./text";
 import { Unpaired } from "./unpaired";
@@ -148,7 +148,17 @@ export function App({ store }: { store: Store }) {
     (id: string) => store.get<{ changes: FileChange[] }>(`/api/approvals/${encodeURIComponent(id)}/changes`).then(({ changes }) => changes),
     [store],
   );
-  const canApprove = store.mayAnswer && current !== undefined && !current.over && !current.stale && current.sent === "" && current.viewed;
+  const canAnswer = store.mayAnswer && current !== undefined && !current.over && !current.stale && current.sent === "";
+  const canApprove = canAnswer && unseen(current) === "";
+  // The second click of a double click means the first: it approves nothing.
+  const toEnd = () => {
+    document.querySelector(".end-mark")?.scrollIntoView({ block: "center" });
+    quiet.begin(false);
+  };
+  const approve = () => {
+    if (canApprove) return answer({ decision: "approve" });
+    return canAnswer && unseen(current) === "end" && toEnd();
+  };
 
   // Before the next key: an older listener would take it for the approval before.
   useLayoutEffect(() => {
@@ -171,7 +181,7 @@ export function App({ store }: { store: Store }) {
     const actions: { [key: string]: () => unknown } = {
       j: () => view === "approvals" && walk(1),
       k: () => view === "approvals" && walk(-1),
-      y: () => view === "approvals" && panel === "" && canApprove && answer({ decision: "approve" }),
+      y: () => view === "approvals" && panel === "" && approve(),
       r: () => view === "approvals" && store.mayAnswer && current && !current.over && setPanel(panel === "reject" ? "" : "reject"),
       a: () => view === "approvals" && (current?.request.always.length ?? 0) > 0 && open("always"),
       e: () => view === "approvals" && current?.args != null && open("edit"),
@@ -278,6 +288,8 @@ export function App({ store }: { store: Store }) {
                     panel={panel}
                     open={(wanted) => setPanel(wanted === panel ? "" : wanted)}
                     view={() => store.dispatch({ type: "viewed", id: state.current })}
+                    reached={() => store.dispatch({ type: "reached", id: state.current })}
+                    toEnd={toEnd}
                     answer={answer}
                     next={() => walk(1)}
                     like={like}

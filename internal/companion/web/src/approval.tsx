@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { AlwaysPanel, briefly, suggested } from "./always";
 import { useChanges, type Compare } from "./changes";
 import { Countdown } from "./countdown";
@@ -9,7 +9,7 @@ import { JsonTree } from "./jsonview";
 import { Definition, Readable } from "./readable";
 import { RejectPanel } from "./reject";
 import { Badge, meaning, warning } from "./risk";
-import { shownBytes, shownLines, words, type Approval } from "./state";
+import { shownBytes, shownLines, unseen, words, type Approval } from "./state";
 import { Text } from "./text";
 import type { Answer } from "./wire";
 import { Where } from "./where";
@@ -24,6 +24,8 @@ interface Props {
   panel: Panel;
   open(panel: Panel): void;
   view(): void;
+  reached(): void;
+  toEnd(): void;
   answer(answer: Answer): void;
   next(): void;
   like: Approval[]; // what waits of the same kind in the session, this one included
@@ -95,6 +97,7 @@ export function Detail(props: Props) {
             <Text of={raw.slice(0, bytes)} code />
           </pre>
         )}
+        {unseen(props.of) === "end" && <End reached={props.reached} />}
         {!viewed && (
           <button type="button" class="reveal" onClick={props.view}>
             Show all {raw.length.toLocaleString()} characters <kbd>v</kbd>
@@ -117,6 +120,23 @@ export function Detail(props: Props) {
       {!props.of.over && !props.viewOnly && <Actions {...props} />}
     </article>
   );
+}
+
+// End is where the arguments end. It tells when it is on the screen and nothing lies over it.
+function End({ reached }: { reached(): void }) {
+  const mark = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const end = mark.current!; // it is compared with what is seen also when it has just gone
+    const look = () => {
+      const { left, top, height } = end.getBoundingClientRect();
+      if (!document.hidden && document.elementFromPoint(left, top + height / 2) === end) reached();
+    };
+    look();
+    const over = new AbortController();
+    for (const kind of ["scroll", "resize", "toggle", "visibilitychange"]) window.addEventListener(kind, look, { capture: true, signal: over.signal });
+    return () => over.abort();
+  });
+  return <div class="end-mark" ref={mark} />;
 }
 
 // quotesOf are the words of the arguments that the marks speak of.
@@ -275,7 +295,8 @@ function Actions(props: Props) {
     last.current = panel;
   }, [panel]);
   const idle = !props.mayAnswer || of.sent !== "" || of.stale;
-  const unseen = !of.viewed;
+  const before = unseen(of);
+  const unread = before !== "";
   const off = resting || idle;
   const hint = !props.mayAnswer
     ? "Not connected: you cannot answer now."
@@ -283,9 +304,7 @@ function Actions(props: Props) {
       ? "Sent. Waiting for callgate."
       : resting
         ? "Pause typing and clicking for a moment."
-        : unseen
-          ? "Read all arguments before you approve."
-          : "";
+        : { "": "", all: "Read all arguments before you approve.", end: "Read to the end before you approve." }[before];
   const close = () => open("");
   const rule = suggested(of);
   const brief = briefly(of);
@@ -295,25 +314,29 @@ function Actions(props: Props) {
       {rule && panel === "" && (
         <p class="suggestion">
           You approved {rule.approved} of these in this project.{" "}
-          <button type="button" class="quiet" data-opens="rule" aria-disabled={off || unseen} onClick={() => !off && !unseen && open("rule")}>
+          <button type="button" class="quiet" data-opens="rule" aria-disabled={off || unread} onClick={() => !off && !unread && open("rule")}>
             Make it a rule…
           </button>
         </p>
       )}
-      {panel === "always" && <AlwaysPanel of={of} off={off || unseen} close={close} answer={props.answer} />}
-      {panel === "rule" && <AlwaysPanel of={of} {...(rule && { first: rule })} off={off || unseen} close={close} answer={props.answer} />}
-      {panel === "edit" && <EditPanel of={of} off={off || unseen} close={close} answer={props.answer} />}
+      {panel === "always" && <AlwaysPanel of={of} off={off || unread} close={close} answer={props.answer} />}
+      {panel === "rule" && <AlwaysPanel of={of} {...(rule && { first: rule })} off={off || unread} close={close} answer={props.answer} />}
+      {panel === "edit" && <EditPanel of={of} off={off || unread} close={close} answer={props.answer} />}
       <div class="actions" role="group" aria-label="Answer" aria-describedby="hint">
         <Action name="reject" keys="r" label="Reject" off={off} opens expanded={panel === "reject"} run={() => open("reject")} />
-        <Action name="edit" keys="e" label="Edit" off={off || unseen || of.args === null} opens expanded={panel === "edit"} run={() => open("edit")} />
+        <Action name="edit" keys="e" label="Edit" off={off || unread || of.args === null} opens expanded={panel === "edit"} run={() => open("edit")} />
         {of.request.always.length > 0 && (
-          <Action name="always" keys="a" label="Always…" off={off || unseen} opens expanded={panel === "always"} run={() => open("always")} />
+          <Action name="always" keys="a" label="Always…" off={off || unread} opens expanded={panel === "always"} run={() => open("always")} />
         )}
-        {brief && <Action name="brief" keys="m" label="10 minutes" off={off || unseen} run={() => props.answer(brief)} />}
+        {brief && <Action name="brief" keys="m" label="10 minutes" off={off || unread} run={() => props.answer(brief)} />}
         <p id="hint" class="hint">
           {hint || (of.request.always.length === 0 ? `“Always” is not offered: ${meaning(of.request.risk.class)}${(of.request.marks ?? []).length > 0 ? ", marked" : ""}.` : "")}
         </p>
-        <Action name="approve" keys="y" label="Approve once" off={off || unseen} run={() => props.answer({ decision: "approve" })} />
+        {before === "end" ? (
+          <Action name="to-end" keys="y" label="Show the end" off={off} run={props.toEnd} />
+        ) : (
+          <Action name="approve" keys="y" label="Approve once" off={off || unread} run={() => props.answer({ decision: "approve" })} />
+        )}
       </div>
     </div>
   );

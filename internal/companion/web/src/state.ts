@@ -9,6 +9,7 @@ export interface Approval {
   definition: { old: string; new: string } | null; // of the tool, when it is not the one that was accepted
   rewritten: { by: string; original: string } | null; // what came, when a hook changed it
   viewed: boolean; // all of the arguments were shown
+  reached: boolean; // their end was on the screen
   changed: boolean; // the question was asked again with other arguments
   sent: string; // the decision that left this page and is not confirmed
   refused: string; // why the server did not take an answer
@@ -57,7 +58,7 @@ export type Event =
   | { type: "powers"; powers: { [power in Power]?: boolean } }
   | { type: "pending"; ids: string[] }
   | { type: "look"; id: string }
-  | { type: "viewed"; id: string }
+  | { type: "viewed" | "reached"; id: string }
   | { type: "sent"; id: string; decision: string }
   | { type: "dismiss" };
 
@@ -86,15 +87,22 @@ export function find(state: State, id: string): Approval | undefined {
   return state.approvals.find((a) => a.request.toolCallId === id);
 }
 
-// together are the classes of risk that may be approved as a selection.
-const together = ["READ_ONLY", "BUILD_TEST", "WRITE", "NETWORK", "UNKNOWN"];
+// unseen is what a person has to look at before they may approve: all of long arguments, and of a call of high risk
+// the end, on the screen.
+export function unseen(a: Approval): "" | "all" | "end" {
+  if (!a.viewed) return "all";
+  return a.reached || mild.includes(a.request.risk.class) ? "" : "end";
+}
+
+// mild are the classes of risk below high; together are those that may be approved as a selection.
+const mild = ["READ_ONLY", "BUILD_TEST", "WRITE", "NETWORK"];
+const together = [...mild, "UNKNOWN"];
 
 // needsPerson says why a call is never approved together with others, "" when it may be.
 export function needsPerson(a: Approval): string {
   if ((a.request.marks ?? []).length > 0) return "marked: answer it on its own";
   if (!together.includes(a.request.risk.class)) return "it may lose data: answer it on its own";
-  if (!a.viewed) return "its arguments are long: read them first";
-  return "";
+  return { "": "", all: "its arguments are long: read them first", end: "it is of high risk: read its arguments first" }[unseen(a)];
 }
 
 // What is shown of arguments before a person asks for all of them; the terminal has the same bounds.
@@ -124,7 +132,8 @@ export function apply(state: State, event: Event): State {
     case "look":
       return withoutOver({ ...state, current: event.id });
     case "viewed":
-      return change(state, event.id, (a) => ({ ...a, viewed: true }));
+    case "reached":
+      return change(state, event.id, (a) => ({ ...a, [event.type]: true }));
     case "sent":
       return change(state, event.id, (a) => ({ ...a, sent: event.decision, refused: "" }));
     case "dismiss":
@@ -191,6 +200,7 @@ function asked(state: State, request: Request, text: string): State {
     definition,
     rewritten,
     viewed: (same && known.viewed) || !(large(raw, args) || (definition !== null && definition.new.split("\n").length > shownLines)),
+    reached: same && known.reached,
     changed: known !== undefined && (!same || known.changed),
     sent: "",
     refused: known?.refused ?? "",

@@ -59,6 +59,17 @@ export async function ready(page) {
   await page.locator('.actions .reject[aria-disabled="false"]').waitFor();
 }
 
+// approve approves what is looked at with the keyboard. Where the end of its arguments is not on the screen, the first
+// key only goes there.
+export async function approve(page) {
+  await ready(page);
+  if ((await page.locator(".actions .to-end").count()) > 0) {
+    await page.keyboard.press("y");
+    await page.locator('.actions .approve[aria-disabled="false"]').waitFor();
+  }
+  await page.keyboard.press("y");
+}
+
 // setLevel sets the autonomy of the only session, and waits until callgate has.
 export async function setLevel(page, level) {
   await page.getByLabel("Autonomy").selectOption(level);

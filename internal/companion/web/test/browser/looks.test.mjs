@@ -145,6 +145,7 @@ test("a long queue on every width", { timeout: 1_200_000 }, async () => {
   const bar = await page.locator(".bulk").boundingBox();
   assert.ok(bar && bar.y >= 0 && bar.y + bar.height <= 420, `the bar is at ${bar?.y}`);
   assert.match(await page.locator(".bulk").innerText(), /1 selected/);
+  await page.setViewportSize({ width: 1280, height: 800 });
   await page.locator(".item.high .open").first().click();
   await page.waitForTimeout(quiet);
   const looks = (name) => page.locator(`.actions .${name}`).evaluate((e) => getComputedStyle(e).backgroundColor);

@@ -1,7 +1,7 @@
 // The page against a real callgate with the demo server behind it.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -414,6 +414,52 @@ story("long arguments are looked at first", async (gate, page) => {
   await page.keyboard.press("y");
   assert.equal((await call).isError, false);
 });
+
+story(
+  "the end of a risky call's arguments is seen first",
+  async (gate, page) => {
+    const long = (name) => gate.shell(`echo ${"all is well, ".repeat(60)}; rm -r ${name}`);
+    const [goes, approve] = [page.getByRole("button", { name: "Show the end" }), page.getByRole("button", { name: "Approve once" })];
+    mkdirSync(join(gate.workspace, "other"));
+    const first = long("build");
+    await ready(page);
+    assert.deepEqual([await goes.count(), await approve.count()], [1, 0], "nothing approves what ends below the screen");
+    for (const name of ["Edit", "Always…"]) assert.equal(await page.getByRole("button", { name }).getAttribute("aria-disabled"), "true", name);
+    await page.keyboard.press("y");
+    await page.locator('.actions .approve[aria-disabled="false"]').waitFor();
+    assert.ok(existsSync(join(gate.workspace, "build")), "the first key only scrolls");
+    const [end, bar] = await Promise.all([page.locator(".json").boundingBox(), page.locator(".answers").boundingBox()]);
+    assert.ok(end.y + end.height <= bar.y, "the end lies above the buttons");
+    await page.keyboard.press("y");
+    assert.equal((await first).isError, false);
+
+    const second = long("other");
+    await ready(page);
+    const clicked = Date.now();
+    await goes.dblclick();
+    const slow = Date.now() - clicked > 300; // two clicks that no person takes for one
+    await page.waitForTimeout(quiet);
+    assert.ok(slow || existsSync(join(gate.workspace, "other")), "a double click approves nothing");
+    if (existsSync(join(gate.workspace, "other"))) await approve.click();
+    assert.equal((await second).isError, false);
+
+    await page.setViewportSize(desktop.viewport);
+    const third = gate.shell("rm -r nowhere");
+    await ready(page);
+    await page.keyboard.press("y");
+    assert.match((await third).text, /nowhere/, "what fits on the screen needs one key");
+
+    // However low the window is, the end can be seen.
+    await page.setViewportSize({ width: 320, height: 256 });
+    const fourth = long("nowhere");
+    await ready(page);
+    await goes.click();
+    await page.locator('.actions .approve[aria-disabled="false"]').waitFor();
+    await approve.click();
+    assert.match((await fourth).text, /nowhere/);
+  },
+  { options: { ...phone, viewport: { width: 320, height: 640 } } },
+);
 
 story(
   "text from outside stays text, and what hides is shown",

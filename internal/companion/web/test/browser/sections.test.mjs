@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { browser, desktop, quiet, ready, visit } from "./browser.mjs";
+import { approve, browser, desktop, quiet, ready, visit } from "./browser.mjs";
 import { Gate } from "./gate.mjs";
 import { story } from "./story.mjs";
 import { until } from "./within.mjs";
@@ -181,8 +181,7 @@ story(
 
     const change = gate.call("awkward_change_definition", {});
     await show(page, "Approvals");
-    await ready(page);
-    await page.keyboard.press("y");
+    await approve(page);
     await change;
 
     // An approval of the changed tool shows the difference, and so does the list, where it can be accepted.
@@ -208,8 +207,7 @@ story(
     await tool.waitFor({ state: "detached" });
     assert.ok(controls(gate).some((r) => r.summary.startsWith("Accepted the definition of awkward_echo") && r.by.startsWith("web:")));
     await show(page, "Approvals");
-    await ready(page);
-    await page.keyboard.press("y");
+    await approve(page);
     await call;
     const next = gate.call("awkward_echo", { text: "y" });
     await ready(page);
