@@ -11,7 +11,7 @@ const keys: [keys: string, what: string][] = [
   ["e", "edit the arguments, then approve"],
   ["v", "show all arguments"],
   ["x", "select or unselect"],
-  ["1 … 7", "switch views"],
+  ["1 … 9", "switch views"],
   ["?", "this list"],
   ["Esc", "back"],
 ];

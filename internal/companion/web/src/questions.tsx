@@ -40,7 +40,7 @@ export function Questions({ store, worker }: { store: Store; worker: string }) {
             <Figure of={data.questions} what={`questions, ${data.marked} only for a person`} />
             <Figure of={percent(data.approved, data.questions)} what="of them approved" />
             <Figure of={data.denied} what="denied" />
-            <Figure of={seconds(data.answer)} what={`to half of the answers, ${seconds(data.slowest)} to nine of ten`} />
+            <Figure of={seconds(data.answer)} what={`median answer, nine of ten within ${seconds(data.slowest)}`} />
           </ul>
           {data.days.length > 0 && <Chart of={data} />}
           <Suggestions store={store} worker={worker} always />
@@ -97,7 +97,7 @@ function Chart({ of }: { of: Report }) {
 function Shares({ id, name, of }: { id: string; name: string; of: Share[] }) {
   if (of.length === 0) return null;
   return (
-    <section class="sheet" aria-labelledby={`by-${id}`}>
+    <section class="sheet shares" aria-labelledby={`by-${id}`}>
       <header>
         <h3 id={`by-${id}`}>{name}</h3>
       </header>

@@ -32,12 +32,18 @@ interface Props {
 export function Sessions(props: Props) {
   const { sessions } = props.state;
   return (
-    <Page name="Sessions" lead="Connected hosts, what they do, and how much they may run without you.">
-      {props.mayAnswer && !sessions.some((s) => s.frozen?.startsWith("all sessions")) && (
-        <button type="button" class="quiet" onClick={props.freeze} title="Refuses every call that writes, sends or runs, until someone unfreezes">
-          Freeze all sessions
-        </button>
-      )}
+    <Page
+      name="Sessions"
+      lead="Connected hosts, what they do, and how much they may run without you."
+      beside={
+        props.mayAnswer &&
+        !sessions.some((s) => s.frozen?.startsWith("all sessions")) && (
+          <button type="button" class="small" onClick={props.freeze} title="Refuses every call that writes, sends or runs, until someone unfreezes">
+            Freeze all sessions
+          </button>
+        )
+      }
+    >
       {sessions.length === 0 && <p class="empty">No host is connected.</p>}
       <div class="cards">
         {sessions.map((s) => (
