@@ -226,6 +226,44 @@ func TestWaitsEndByThemselves(t *testing.T) {
 	}
 }
 
+// What ends a wait is on record, also where several things end it at once.
+func TestTheRecordSaysWhatEndedAWait(t *testing.T) {
+	stopped := make(chan struct{})
+	close(stopped)
+	for name, c := range map[string]struct {
+		stop   <-chan struct{}
+		cause  error
+		by     string
+		reason string
+	}{
+		"host cancels": {nil, errors.New("the host cancelled the request"), "host", "The host cancelled the call."},
+		"session ends": {nil, ErrSessionEnded, "host", "The session ended."},
+		"callgate is stopped, and the host cancels":    {stopped, errors.New("the host cancelled the request"), "callgate", "callgate was stopped."},
+		"callgate is stopped, and so the session ends": {stopped, ErrSessionEnded, "callgate", "callgate was stopped."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, asking, func(o *Options) { o.Stop = c.stop })
+			for i := range 20 { // the order in which they are seen is chance
+				ctx, cancel := context.WithCancelCause(t.Context())
+				end := b.decide(ctx, b.shell(fmt.Sprint(i), "make"))
+				b.waiting(1)
+				cancel(c.cause)
+				if c.stop != nil || errors.Is(c.cause, ErrSessionEnded) {
+					b.session.Close()
+				}
+				if v := (<-end).verdict; v.Decision != DecidedCancelled || v.By != c.by || v.Reason != c.reason {
+					t.Fatalf("%s by %s (%s), want %s (%s)", v.Decision, v.By, v.Reason, c.by, c.reason)
+				}
+				b.session.Close()
+				var err error
+				if b.session, err = b.gate.OpenSession("", nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // TestNothingHoldsForASessionOfSeveralHosts: not because somebody asks for it, and not because the rules file cannot be
 // written.
 func TestNothingHoldsForASessionOfSeveralHosts(t *testing.T) {

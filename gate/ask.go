@@ -71,7 +71,7 @@ func (q *queue) shownOf(a *approval) *Approval {
 }
 
 // wait returns how the approval ended for its waiting call: answered, handed over, expired, cancelled by the host, or
-// withdrawn because the session ended.
+// withdrawn because the session ended or callgate was stopped.
 func (g questions) wait(ctx context.Context, s *Session, a *approval, handOver time.Duration) resolution {
 	expiry := time.NewTimer(time.Until(a.expires))
 	defer expiry.Stop()
@@ -89,10 +89,42 @@ func (g questions) wait(ctx context.Context, s *Session, a *approval, handOver t
 	case <-expiry.C:
 		return g.gate.queue.giveUp(a, a.expired())
 	case <-ctx.Done():
-		return g.gate.queue.giveUp(a, resolution{decision: "withdrawn", by: "host", reason: "The host cancelled the call."})
+		return g.gate.queue.giveUp(a, g.gate.journal.left(context.Cause(ctx)))
 	case <-s.closed:
-		return g.gate.queue.giveUp(a, resolution{decision: "withdrawn", by: "host", reason: "The session ended."})
+		return g.gate.queue.giveUp(a, g.gate.journal.left(ErrSessionEnded))
 	}
+}
+
+// ErrSessionEnded is the cause of the end of a call's context when the session ends. For any other cause the host has
+// cancelled the call.
+var ErrSessionEnded = errors.New("the session ended")
+
+// ErrStopped is why a call ended that callgate did not wait for, because somebody stopped callgate.
+var ErrStopped = errors.New("callgate was stopped")
+
+// Stopped returns ErrStopped once somebody has stopped callgate (see Options.Stop). Whatever ends from then on ended
+// because of that.
+func (c Controls) Stopped() error { return c.gate.journal.stopped() }
+
+func (j *journal) stopped() error {
+	select {
+	case <-j.o.Stop:
+		return ErrStopped
+	default:
+		return nil
+	}
+}
+
+// left withdraws an approval whose call nobody waits for any more.
+func (j *journal) left(why error) resolution {
+	r := resolution{decision: "withdrawn", by: "host", reason: "The host cancelled the call."}
+	switch {
+	case j.stopped() != nil:
+		r.by, r.reason = "callgate", "callgate was stopped."
+	case errors.Is(why, ErrSessionEnded):
+		r.reason = "The session ended."
+	}
+	return r
 }
 
 func (a *approval) expired() resolution {

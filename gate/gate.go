@@ -53,6 +53,7 @@ type Options struct {
 	Freezer        *Freezer                                    // what people have frozen; nil freezes nothing
 	NoFlow         bool                                        // sessions do not remember where values come from
 	Advisors       []Advisor                                   // other policy engines, which can deny and ask
+	Stop           <-chan struct{}                             // closed when somebody stops callgate; nil for never
 	Off            bool                                        // every call runs but those that touch what is protected
 	Agents         []permissions.Agent                         // profiles that sessions and calls may run under, beside DefaultAgent
 }

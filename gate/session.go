@@ -273,7 +273,11 @@ func (s *Session) Ended() bool { return s.users.gone() }
 
 func (s *Session) end() {
 	g := s.gate
-	g.queue.withdraw(audit.Author{By: "host"}, "The session ended.", waitsIn(s, ""))
+	left, summary := g.journal.left(ErrSessionEnded), "Session ended."
+	if g.journal.stopped() != nil {
+		summary = "Session ended: callgate was stopped."
+	}
+	g.queue.withdraw(audit.Author{By: left.by}, left.reason, waitsIn(s, ""))
 	close(s.closed)
 	for _, t := range s.tallies {
 		t.Close()
@@ -282,7 +286,7 @@ func (s *Session) end() {
 	delete(g.registry.sessions, s.id)
 	info := s.info()
 	g.registry.opening.Unlock()
-	if err := g.journal.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Principal: s.Client().Principal, Summary: "Session ended."}); err != nil {
+	if err := g.journal.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Principal: s.Client().Principal, Summary: summary}); err != nil {
 		g.journal.o.Logger.Error("the end of a session could not be recorded", "session", s.id, "error", err)
 	}
 	g.journal.events.publish(SessionClosed{info})

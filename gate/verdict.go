@@ -41,7 +41,7 @@ const (
 	DecidedTrusted      = "trusted"       // an earlier "always" let it run
 	DecidedTimeout      = "timeout"       // nobody answered in time
 	DecidedDenied       = "denied"        // a rule, or the gate itself, refused it
-	DecidedCancelled    = "cancelled"     // the host took the call back, or its session ended
+	DecidedCancelled    = "cancelled"     // the host took the call back, its session ended, or callgate was stopped
 	DecidedPending      = "pending"       // handed over: the host got an answer, the question stays
 	DecidedLimited      = "limited"       // too many calls, or too many questions at once
 )

@@ -105,7 +105,7 @@ func (g *gated) ended(answer rpc.Message, err error) {
 		g.kept.End(g.ctx)
 	}
 	if errors.Is(err, context.Canceled) {
-		err = cmp.Or(context.Cause(g.ctx), err)
+		err = cmp.Or(g.host.p.o.Gate.Controls.Stopped(), context.Cause(g.ctx), err)
 	}
 	result, isError, failure := outcome(answer, err)
 	g.span.Failed(failureKind(isError, failure))

@@ -120,9 +120,9 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	}
 	h.running.byKey = map[string]*inflight{}
 	h.offers.h, h.offers.moved = h, make(chan struct{})
-	h.ctx, h.cancel = context.WithCancel(ctx)
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	if err := h.join(before); err != nil {
-		h.cancel()
+		h.cancel(err)
 		p.quota.leave(principal)
 		return nil, err
 	}

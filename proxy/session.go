@@ -45,7 +45,7 @@ type host struct {
 	guests   atomic.Pointer[[]*server] // that clients of the companion brought; nil for none
 
 	ctx    context.Context // ends with the connection
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	work   sync.WaitGroup
 	jobs   *pool.Pool // the host's requests
 
@@ -124,7 +124,7 @@ func (h *host) Expelled() {
 
 // Close ends everything of the connection, in the order in which each needs the other, and waits for it.
 func (h *host) Close() {
-	h.cancel()
+	h.cancel(gate.ErrSessionEnded)
 	h.running.cancel(nil)
 	h.leave()
 	h.line.Hurry()

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
@@ -32,8 +33,8 @@ func (p *Proxy) Run(ctx context.Context, v View, in io.ReadCloser, out io.Writer
 	if err := p.Knows(v); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	c := &connection{p: p, view: v, ctx: ctx, running: map[string]context.CancelFunc{}, name: rand.Text()}
 	noise := func(line []byte, err error) { c.noise(line, err) }
 	c.line = stdio{conn: rpc.NewConn(in, out, rpc.Options{Noise: noise, Budget: p.o.Budget, Done: ctx.Done(), Jobs: true}), out: out, log: p.o.Logger}
@@ -42,7 +43,7 @@ func (p *Proxy) Run(ctx context.Context, v View, in io.ReadCloser, out io.Writer
 	defer stop()
 	err := c.line.conn.Run(c.handle)
 	ended := ctx.Err() != nil
-	cancel()
+	cancel(gate.ErrSessionEnded)
 	c.close()
 	switch {
 	case c.failed != nil:

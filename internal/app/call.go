@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,20 +21,17 @@ import (
 	"callgate/proxy"
 )
 
-// errInterrupted is what a person who ends callgate is told of the call.
-var errInterrupted = errors.New("interrupted before the call ended: the audit trail says what became of it (callgate audit)")
-
 // Call is a host that makes one call and leaves. Without arguments, the text is the main one of the tool.
 func Call(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value, text string) (*mcp.CallToolResult, error) {
 	result, err := callOnce(ctx, c, servers, tool, arguments, text)
 	if err != nil && ctx.Err() != nil {
-		return nil, errInterrupted
+		return nil, fmt.Errorf("interrupted before the call ended: the audit trail says what became of it (%s audit)", c.Program())
 	}
 	return result, err
 }
 
 func callOnce(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value, text string) (*mcp.CallToolResult, error) {
-	sidecar, err := Start(c, servers)
+	sidecar, err := Start(ctx, c, servers)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func StartReplica(ctx context.Context, c *config.Config, servers []proxy.Server)
 	if c.Tenants.On() {
 		return startFront(ctx, c, join)
 	}
-	return start(c, servers, join)
+	return start(ctx, c, servers, join)
 }
 
 // joinCluster opens this replica, and waits for the others.

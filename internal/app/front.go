@@ -17,7 +17,7 @@ import (
 
 // startFront opens what serves tenants: what people and hosts of all of them come to, and no worker of its own.
 func startFront(ctx context.Context, c *config.Config, join func(*Sidecar) error) (*Sidecar, error) {
-	s := &Sidecar{config: c, budget: c.Limits.Budget(), join: join, onlooker: true}
+	s := &Sidecar{config: c, budget: c.Limits.Budget(), stop: ctx.Done(), join: join, onlooker: true}
 	if _, err := s.open(nil); err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64
 	if err != nil {
 		return nil, err
 	}
-	one := &Sidecar{config: c, budget: s.budget.Part(bytes), front: s}
+	one := &Sidecar{config: c, budget: s.budget.Part(bytes), stop: s.stop, front: s}
 	if s.replica != nil {
 		if err := s.replica.cluster.Fresh(); err != nil {
 			return nil, err

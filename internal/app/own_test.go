@@ -80,7 +80,7 @@ func newOwnHost(t *testing.T, untouched bool, offered []own.Tool, tool string) *
 		Tools:    tools.Server{Name: "aw", Identity: "aw"}, Place: tools.Place{Dir: dir, Roots: []string{dir}, Home: dir},
 	}
 	c := &config.Config{DataDir: data, Worker: "default", Listen: "off", MaxPending: 8, Timeout: time.Second, ClaimWithin: time.Minute, Level: slog.LevelError}
-	s, err := Start(c, append((&own.Server{Tools: offered}).Configured(), awkward))
+	s, err := Start(t.Context(), c, append((&own.Server{Tools: offered}).Configured(), awkward))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,16 +65,19 @@ type Sidecar struct {
 	current   atomic.Pointer[config.Config] // as it was read last; what needs a restart goes by config
 	reloads   reload.Counts
 	exports   exports
+	stop      <-chan struct{}      // closed when somebody stops callgate
 	join      func(*Sidecar) error // makes this a replica; nil when it is none
 	closers   []func() error       // in the order of opening
 }
 
-// Start opens everything. The caller MUST close the sidecar.
-func Start(c *config.Config, servers []proxy.Server) (*Sidecar, error) { return start(c, servers, nil) }
+// Start opens everything. The end of ctx means that somebody stops callgate. The caller MUST close the sidecar.
+func Start(ctx context.Context, c *config.Config, servers []proxy.Server) (*Sidecar, error) {
+	return start(ctx, c, servers, nil)
+}
 
 // start is Start; join, which may be nil, comes before anything is judged.
-func start(c *config.Config, servers []proxy.Server, join func(*Sidecar) error) (*Sidecar, error) {
-	return (&Sidecar{config: c, budget: c.Limits.Budget(), join: join}).open(servers)
+func start(ctx context.Context, c *config.Config, servers []proxy.Server, join func(*Sidecar) error) (*Sidecar, error) {
+	return (&Sidecar{config: c, budget: c.Limits.Budget(), stop: ctx.Done(), join: join}).open(servers)
 }
 
 // open opens everything. Who serves tenants has no servers, and is an onlooker.
@@ -170,7 +173,7 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, MaxPendingAll: c.MaxPendingAll, Agents: agents,
 		Advisors: c.PolicyEngines,
 		History:  func(ctx context.Context) []string { return history(ctx, c) }, Answered: func(ctx context.Context, since time.Time) []gate.Answered { return answered(ctx, c, since) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
-		Ledger: s.replica.ledger(), Tallies: s.replica.tallies(), Standing: s.replica.document(documentSessions), Current: s.replica.fresh(), Freezer: s.freezer(), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
+		Ledger: s.replica.ledger(), Tallies: s.replica.tallies(), Standing: s.replica.document(documentSessions), Current: s.replica.fresh(), Freezer: s.freezer(), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Stop: s.stop, Off: c.GateOff, NoFlow: c.NoFlow,
 	})
 	s.closers = append(s.closers, func() error { s.Gate.Close(); return nil })
 	if c.GateOff {

@@ -44,7 +44,7 @@ func serveHooks(s *config.Settings, cmd *cobra.Command) error {
 			log.Error("shutdown", "error", err)
 		}
 	}()
-	sidecar, err := app.Start(c, nil)
+	sidecar, err := app.Start(cmd.Context(), c, nil)
 	if err != nil {
 		return err
 	}

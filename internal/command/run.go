@@ -94,7 +94,7 @@ func runSidecar(cmd *cobra.Command, c *config.Config, servers []proxy.Server, v 
 		defer stop()
 		ctx = hangup
 	}
-	sidecar, err := app.Start(c, servers)
+	sidecar, err := app.Start(ctx, c, servers)
 	if err != nil {
 		return err
 	}
