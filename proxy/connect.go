@@ -283,9 +283,7 @@ func (s *server) ListChanged(k upstream.Kind) { s.host.offers.changed(k) }
 // Changed hears where the server is now.
 func (s *server) Changed(up *upstream.Upstream, state upstream.State) {
 	s.host.offers.touch()
-	if state == upstream.Ready {
-		s.noteWall(up.Status().Wall)
-	}
+	s.noteState(up.Status(), state)
 	s.tellState(up, state)
 	s.withdrawApprovals(up, state)
 	assigned{s}.cancel(state)

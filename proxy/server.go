@@ -43,20 +43,35 @@ type server struct {
 	refusals refusals
 
 	told atomic.Pointer[string] // the last that hooks heard of its state, as an event
-	wall atomic.Pointer[string] // what keeps its process from callgate, as it is on record
+	down atomic.Bool            // that it is down is on record
 }
 
-// noteWall records which guard keeps the server's process away from callgate, if that has changed.
-func (s *server) noteWall(wall string) {
-	if wall == "" {
+// noteState records each start of a configured server, with the guard that keeps its process away from callgate, and
+// each end, with the reason. Of several failures in a row it records the first. The end of the session is on record by
+// itself.
+func (s *server) noteState(status upstream.Status, state upstream.State) {
+	if s.own || s.guest != nil {
 		return
 	}
-	if old := s.wall.Swap(&wall); old != nil && *old == wall {
+	down := state == upstream.Down
+	if state != upstream.Starting && s.down.Swap(down) && down {
 		return
 	}
-	summary := fmt.Sprintf("Server %s started. Guard: %s.", s.alias, wall)
+	var summary string
+	switch {
+	case state == upstream.Ready && status.Wall == "":
+		summary = fmt.Sprintf("Server %s is connected.", s.alias)
+	case state == upstream.Ready:
+		summary = fmt.Sprintf("Server %s started. Guard: %s.", s.alias, status.Wall)
+	case down:
+		summary = fmt.Sprintf("Server %s is down: %s.", s.alias, status.Reason)
+	case state == upstream.Idle:
+		summary = fmt.Sprintf("Server %s was stopped because nobody used it.", s.alias)
+	default:
+		return
+	}
 	if err := s.host.session.Note(summary); err != nil {
-		s.host.log.Error("the guard of a server could not be recorded", "server", s.alias, "error", err)
+		s.host.log.Error("the state of a server could not be recorded", "server", s.alias, "error", err)
 	}
 }
 
