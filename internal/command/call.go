@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -17,6 +18,7 @@ import (
 	"callgate/internal/command/exit"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
+	"callgate/proxy"
 )
 
 // Exit codes of call beside 0 and 1.
@@ -30,7 +32,7 @@ func newCallCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call TOOL [ARGUMENTS|-]",
 		Short: "Call one tool through the gate, from a shell",
-		Long: `Call starts the configured servers, sends one call through the gate, and prints what the tool returns. ARGUMENTS is a
+		Long: `Call starts the server of the tool, sends one call through the gate, and prints what the tool returns. ARGUMENTS is a
 JSON object, or the main argument as text: a command, a path; with - a JSON object is read from standard input. If the
 rules ask, the call waits until you answer, on the page or in another terminal.
 
@@ -53,6 +55,9 @@ could not be made.`,
 			}
 			c.HandOver = -1 // there is nobody to repeat the call
 			servers, err := c.ProxyServers()
+			if err == nil {
+				servers, err = serverOf(args[0], servers)
+			}
 			if err != nil {
 				return err
 			}
@@ -65,6 +70,24 @@ could not be made.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole result as JSON")
 	return cmd
+}
+
+// serverOf is the server that the tool's name says, all of them for a tool of callgate itself.
+func serverOf(tool string, servers []proxy.Server) ([]proxy.Server, error) {
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Tools.Name
+	}
+	if err := proxy.CheckAliases(names); err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(tool, name+"_") }); i >= 0 {
+		return servers[i : i+1], nil
+	}
+	if strings.HasPrefix(tool, proxy.OwnName+"_") {
+		return servers, nil
+	}
+	return nil, fmt.Errorf("unknown tool: %s: the name of a tool begins with that of its server and _, and the servers are %s", tool, strings.Join(names, ", "))
 }
 
 // callArguments reads what a call is made with: an object, which standard input has for "-", {} for none; or a text, for
