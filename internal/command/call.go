@@ -17,6 +17,7 @@ import (
 	"callgate/internal/app"
 	"callgate/internal/command/exit"
 	"callgate/internal/config"
+	"callgate/internal/output"
 	"callgate/internal/rulebook"
 	"callgate/proxy"
 )
@@ -123,17 +124,18 @@ func printResult(out, errs io.Writer, result *mcp.CallToolResult, asJSON bool) e
 			fmt.Fprintln(&text, string(kind))
 		}
 	}
+	var err error
 	switch {
 	case asJSON:
-		if err := json.MarshalWrite(out, result, jsontext.Multiline(true)); err != nil {
-			return err
-		}
+		err = output.JSON(out, result)
 	case result.IsError:
-		fmt.Fprint(errs, text.String())
+		err = output.Text(errs, text.String())
 	default:
-		fmt.Fprint(out, text.String())
+		err = output.Text(out, text.String())
 	}
 	switch {
+	case err != nil:
+		return err
 	case result.IsError && strings.HasPrefix(text.String(), "callgate"):
 		return exitRefused
 	case result.IsError:

@@ -16,6 +16,7 @@ import (
 	"callgate/internal/command/rules"
 	"callgate/internal/command/search"
 	"callgate/internal/config"
+	"callgate/internal/output"
 )
 
 // execute runs the command line and returns the exit code: 0 done, 1 failed or not understood, or what the
@@ -31,7 +32,7 @@ func execute(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	default:
-		fmt.Fprintf(os.Stderr, "callgate: %v\n", err)
+		_ = output.Text(os.Stderr, fmt.Sprintf("callgate: %v\n", err)) // there is nobody to tell
 		if errors.Is(err, config.ErrNoServers) {
 			fmt.Fprint(os.Stderr, config.OfConnected(args))
 		}

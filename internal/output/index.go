@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"golang.org/x/term"
 
 	"callgate/internal/visible"
 	"callgate/rag"
@@ -29,10 +27,9 @@ type Progress struct {
 
 // NewProgress prints results to out and progress to errOut, or events to out as lines of JSON.
 func NewProgress(out, errOut io.Writer, asJSON, verbose bool) *Progress {
-	f, ok := errOut.(*os.File)
 	return &Progress{
 		out: out, err: errOut, json: asJSON, verbose: verbose, skipped: map[string]int{},
-		terminal: ok && term.IsTerminal(int(f.Fd())) && !asJSON,
+		terminal: terminal(errOut) && !asJSON,
 	}
 }
 

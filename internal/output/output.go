@@ -57,8 +57,21 @@ const (
 
 // paletteOf colours what is printed on a terminal, unless NO_COLOR is set.
 func paletteOf(w io.Writer) palette {
+	return palette(terminal(w) && os.Getenv("NO_COLOR") == "")
+}
+
+func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return palette(ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "")
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Text prints text that may be a server's: to a terminal safe to show, else as it is.
+func Text(w io.Writer, text string) error {
+	if terminal(w) {
+		text = visibleLines(text)
+	}
+	_, err := io.WriteString(w, text)
+	return err
 }
 
 // widthOf is how many characters fit on a line of the terminal that w is; 0 if it is none.
