@@ -26,6 +26,7 @@ import (
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
 	"callgate/internal/install"
+	"callgate/internal/inventory"
 	"callgate/internal/output"
 )
 
@@ -34,9 +35,9 @@ func newDoctorCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that everything that gates your agents works",
-		Long: `Doctor checks the hosts on this machine, servers that bypass the gate, hooks and whether hosts obey them, rules,
-credentials, running processes, files, the audit trail and checkpoints. Each line says ok, warning or broken, and which command fixes
-it. Doctor also sends two test calls through the hook and the MCP entry of each connected host: one that no rule can allow,
+		Long: `Doctor checks the hosts on this machine, servers that bypass the gate or do not answer, hooks and whether hosts obey
+them, rules, credentials, running processes, files, the audit trail and checkpoints. Each line says ok, warning or
+broken, and which command fixes it. Doctor starts every server. It also sends two test calls through the hook and the MCP entry of each connected host: one that no rule can allow,
 which must be refused, and one that reads a file in a new folder.
 
 --fix fixes what needs no decision: hooks of an older callgate, shipped rules that your file lacks (with a backup),
@@ -89,7 +90,7 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 		o.Tokens = append(o.Tokens, doctor.Problem{Name: name, Err: err})
 	}
 	o.Guard = c.CommonWall().Probe().String()
-	o.Presence, o.Servers = c.Presence, serversOf(c)
+	o.Presence, o.Servers = c.Presence, serversOf(ctx, c)
 	if k := c.Checkpoints.Storage; o.ConfigErr == nil && k != config.CheckpointsOff && k != config.CheckpointsInMemory {
 		o.Checkpoints = func() ([]string, error) { return checkpointDamage(c) }
 	}
@@ -186,17 +187,18 @@ func hooksOf(c *config.Config) (list []doctor.Hook, err error) {
 	return list, err
 }
 
-// serversOf lists the servers that callgate starts: those of the configuration, and those of connected hosts. What
+// serversOf starts the servers that callgate starts: those of the configuration, and those of connected hosts. What
 // cannot be read is reported elsewhere.
-func serversOf(c *config.Config) (list []doctor.Server) {
+func serversOf(ctx context.Context, c *config.Config) (list []doctor.Server) {
 	add := func(c *config.Config) {
 		servers, err := c.ServerConfigs()
 		if err != nil {
 			return
 		}
+		down, _ := inventory.Down(ctx, c)
 		for _, s := range servers {
 			if s.Command != "" && !slices.ContainsFunc(list, func(d doctor.Server) bool { return d.Name == s.Name }) {
-				list = append(list, doctor.Server{Name: s.Name, Guard: s.Guard, Sandbox: s.Sandbox})
+				list = append(list, doctor.Server{Name: s.Name, Guard: s.Guard, Sandbox: s.Sandbox, Down: down[s.Name]})
 			}
 		}
 	}

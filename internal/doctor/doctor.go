@@ -99,6 +99,7 @@ type Options struct {
 // Server is a server that callgate starts, and the walls around it.
 type Server struct {
 	Name, Guard, Sandbox string // Guard is "" for that of all
+	Down                 string // why it does not answer when it is started; "" when it does
 }
 
 // Problem is of something that the configuration names.
@@ -399,6 +400,9 @@ func (x *examination) guard() {
 		f := Finding{About: "server " + s.Name, State: OK, Text: fmt.Sprintf("guard: %s; sandbox: %s", walls, cmp.Or(s.Sandbox, "off"))}
 		if s.Guard == "off" || strings.HasPrefix(walls, "none") {
 			f.State = Warning
+		}
+		if s.Down != "" {
+			f.State, f.Text, f.Cure = Broken, "it was started and does not answer: "+visible.Text(s.Down), x.run("tools")
 		}
 		x.add(f)
 	}

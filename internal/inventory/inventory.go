@@ -107,7 +107,7 @@ func Accept(ctx context.Context, w io.Writer, c *config.Config, names []string) 
 }
 
 // List asks every server, all at once.
-func List(ctx context.Context, c *config.Config) (found *Found, err error) {
+func List(ctx context.Context, c *config.Config) (_ *Found, err error) {
 	servers, err := c.ProxyServers()
 	if err != nil {
 		return nil, err
@@ -122,8 +122,25 @@ func List(ctx context.Context, c *config.Config) (found *Found, err error) {
 		return nil, err
 	}
 	defer closed()
+	found, offered := survey(ctx, c, servers)
+	for i, t := range proxy.Name(offered) {
+		row := rowOf(checker, t)
+		_, changed, _, err := pins.Check(offered[i].Identity(), t.Name, t.Hash)
+		if err != nil {
+			return nil, err
+		}
+		if changed && row.Verdict != permissions.Deny.String() {
+			row.Verdict, row.Rule = permissions.Ask.String(), "its definition changed since it was accepted: callgate tools accept "+t.Qualified
+		}
+		found.Tools = append(found.Tools, row)
+	}
+	return found, nil
+}
+
+// survey asks the servers, all at once.
+func survey(ctx context.Context, c *config.Config, servers []proxy.Server) (*Found, []proxy.Offered) {
 	catalogues := make([][]proxy.Offered, len(servers))
-	found = &Found{Tools: []Tool{}, Guard: map[string]string{}, Down: map[string]string{}}
+	found := &Found{Tools: []Tool{}, Guard: map[string]string{}, Down: map[string]string{}}
 	var mu sync.Mutex // of the maps
 	var asking sync.WaitGroup
 	for i, s := range servers {
@@ -141,19 +158,19 @@ func List(ctx context.Context, c *config.Config) (found *Found, err error) {
 		})
 	}
 	asking.Wait()
-	offered := slices.Concat(catalogues...)
-	for i, t := range proxy.Name(offered) {
-		row := rowOf(checker, t)
-		_, changed, _, err := pins.Check(offered[i].Identity(), t.Name, t.Hash)
-		if err != nil {
-			return nil, err
-		}
-		if changed && row.Verdict != permissions.Deny.String() {
-			row.Verdict, row.Rule = permissions.Ask.String(), "its definition changed since it was accepted: callgate tools accept "+t.Qualified
-		}
-		found.Tools = append(found.Tools, row)
+	return found, slices.Concat(catalogues...)
+}
+
+// Down starts every configured server and says, by name, why it does not answer.
+func Down(ctx context.Context, c *config.Config) (map[string]string, error) {
+	servers, err := c.ProxyServers()
+	if err != nil {
+		return nil, err
 	}
-	return found, nil
+	ctx, cancel := context.WithTimeoutCause(ctx, liveWait, fmt.Errorf("it did not answer within %s", liveWait))
+	defer cancel()
+	found, _ := survey(ctx, c, servers)
+	return found.Down, nil
 }
 
 // whyDown says why a server did not answer, and what helps.
