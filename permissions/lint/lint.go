@@ -132,8 +132,8 @@ func (l *linter) tool() bool {
 	}
 	if len(guessed) > 0 {
 		l.add("guessed-kind", Warning,
-			fmt.Sprintf("The kind is only a guess for every tool that it stands for here (%s), and an allow counts as ask then.", list(guessed)),
-			"Name the tools themselves in a rule after this one, or map them to the kind in callgate.yaml.")
+			fmt.Sprintf("callgate only guesses that these tools are of that kind (%s), and an allow by a guessed kind still asks.", list(guessed)),
+			"Write a rule for the tools themselves below this one, or map them to the kind in callgate.yaml.")
 	}
 	return true
 }
@@ -195,11 +195,11 @@ func (l *linter) order(i int) bool {
 	if winner := permissions.CoveredBy(l.policy.File, i); winner != nil {
 		switch {
 		case winner.Action == l.at.Action:
-			l.add("shadowed", Note, fmt.Sprintf("%s comes later, matches all that it matches, and says the same.", winner), "Remove it.")
+			l.add("shadowed", Note, fmt.Sprintf("It changes nothing: %s comes later, matches the same calls and says the same.", winner), "Remove it.")
 		case l.at.Action == permissions.Deny:
-			l.add("lifted-deny", Warning, fmt.Sprintf("%s comes later and lifts it altogether: the last rule that matches wins.", winner), "Move it behind that rule.")
+			l.add("lifted-deny", Warning, fmt.Sprintf("It denies nothing: the last rule that matches wins, and %s comes later and matches the same calls.", winner), "Move it below that rule.")
 		default:
-			l.add("shadowed", Warning, fmt.Sprintf("It never decides: %s comes later and matches all that it matches.", winner), "Move it behind that rule, or remove it.")
+			l.add("shadowed", Warning, fmt.Sprintf("It never decides: the last rule that matches wins, and %s comes later and matches the same calls.", winner), "Move it below that rule, or remove it.")
 		}
 		return false
 	}
@@ -226,8 +226,8 @@ func (l *linter) lifted(i int) {
 			continue
 		}
 		l.add("lifted-deny", severity,
-			fmt.Sprintf("%s comes later and lifts it where both match, for %s and the value %q for instance.", r, tool, value),
-			"Move it behind that rule.")
+			fmt.Sprintf("The last rule that matches wins: %s comes later, and lets calls run that this rule denies, such as one of %s with the value %q.", r, tool, value),
+			"Move it below that rule.")
 		return
 	}
 }
@@ -291,8 +291,8 @@ func (l *linter) values() {
 	isKind := slices.Contains(l.options.Kinds, r.Tool)
 	if isKind && name != "" && r.Tool != permissions.ShellKind && r.Tool != permissions.FetchKind && r.Tool != "resource_read" {
 		l.add("never-matches", Warning,
-			fmt.Sprintf("It names the argument %q, but a rule for a kind looks at values: paths, names.", strings.TrimSuffix(name, "=")),
-			"Name the tool itself, or write the value's pattern alone.")
+			fmt.Sprintf("It names the argument %q, but a rule for a kind looks at values, such as paths and names.", strings.TrimSuffix(name, "=")),
+			"Write the rule for the tool itself, or leave out the argument's name.")
 		return
 	}
 	if isKind {
@@ -301,8 +301,8 @@ func (l *linter) values() {
 	anywhere := strings.HasPrefix(text, "*") && strings.HasSuffix(text, "*")
 	if r.Tool == permissions.FetchKind && !strings.Contains(text, "://") && !r.pattern.All && !anywhere && text[0] != '!' {
 		host := strings.TrimSuffix(strings.TrimLeft(text, "*."), "/*")
-		l.add("never-matches", Warning, "An address begins with its scheme, and has a path behind its host.",
-			fmt.Sprintf("Write %q and %q for a host and those below it.", "*://"+host+"/*", "*://*."+host+"/*"))
+		l.add("never-matches", Warning, "An address begins with its scheme, and has a path after its host.",
+			fmt.Sprintf("Write %q for the host, and %q for its subdomains.", "*://"+host+"/*", "*://*."+host+"/*"))
 		return
 	}
 	if !slices.ContainsFunc(permissions.PathKinds, r.tool.Match) || r.tool.Match(permissions.ShellKind) {
@@ -319,13 +319,13 @@ func (l *linter) paths() {
 	case strings.HasPrefix(plain, "../") || strings.Contains(plain, "/../"):
 		l.add("never-matches", Warning, `A path that rules look at has no "..".`, "Write it from /, ~/ or $WORKSPACE/.")
 	case strings.HasPrefix(text, "${") || strings.HasPrefix(text, "~") && !strings.HasPrefix(text, "~/"):
-		l.add("never-matches", Warning, "Only ~/, $HOME/ and $WORKSPACE/ stand for folders.", "Write one of these, or the path itself.")
+		l.add("never-matches", Warning, "Only ~/, $HOME/ and $WORKSPACE/ stand for folders.", "Begin with one of these, or write the whole path.")
 	case strings.HasSuffix(text, "/") && r.Action > permissions.Confirm:
 		l.add("never-matches", Warning, "A path never ends in a slash.", fmt.Sprintf("Write %q for everything in the folder.", text+"**"))
 	case r.Action <= permissions.Confirm && !strings.ContainsAny(text, `/\[]*?{}()!`) && text != permissions.WorkspaceVariable && text != ".":
 		l.add("narrow", Warning,
-			fmt.Sprintf("It covers %q in the workspace's own folder alone, and none of that name in folders below it.", text),
-			fmt.Sprintf("Write %q for any folder.", "**/"+text))
+			fmt.Sprintf("It covers %q only at the top of the workspace, and not in the folders below it.", text),
+			fmt.Sprintf("Write %q to cover it in every folder.", "**/"+text))
 	}
 }
 

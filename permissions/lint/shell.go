@@ -52,8 +52,8 @@ func (l *linter) shell() {
 	}
 	if r.pattern.All {
 		if r.Action == permissions.Allow && l.decides(subject, "any command") {
-			l.add("broad", Warning, "It lets every command run but those that callgate itself holds back.",
-				`Make it "ask" and allow commands one by one: "git status *", "npm run test *".`)
+			l.add("broad", Warning, "It lets every command run, except those that callgate itself holds back.",
+				`Make it "ask", and allow commands one by one: "git status *", "npm run test *".`)
 		}
 		return
 	}
@@ -62,8 +62,8 @@ func (l *linter) shell() {
 	}
 	if r.Action == permissions.Allow {
 		l.stopsShort()
-		l.covered(subject, lossyProbes, "lossy", "which loses data or history", `Name the subcommands that you mean, and put "confirm" for the rest behind it.`)
-		l.covered(subject, interpretingProbes, "interpreter", "which runs whatever program or code it is given", "Allow the exact scripts that you mean, or leave it to ask.")
+		l.covered(subject, lossyProbes, "lossy", "which loses data or history", `Name the subcommands that you mean, or add a "confirm" rule for these commands below it.`)
+		l.covered(subject, interpretingProbes, "interpreter", "which runs whatever program or code it is given", "Allow the exact scripts that you mean, and let the rest ask.")
 	}
 }
 
@@ -83,8 +83,8 @@ func (l *linter) stopsShort() {
 		if reach == 0 || exact == 0 || exact >= reach || !p.Glob.Match(probe) {
 			continue
 		}
-		l.add("stops-short", Note, fmt.Sprintf("It covers what looks, builds, tests and changes the workspace, and does not reach %q, for instance.", probe),
-			fmt.Sprintf("Write %q to allow that as well.", probe[:reach]+" *"))
+		l.add("stops-short", Note, fmt.Sprintf("It allows commands that read, build, test or change the workspace. It does not reach %q, for example.", probe),
+			fmt.Sprintf("Add %q to allow that too.", probe[:reach]+" *"))
 		return
 	}
 }
@@ -142,24 +142,24 @@ func (l *linter) spelling() bool {
 	r, text := l.at, l.at.Pattern
 	first, _, _ := strings.Cut(text, " ")
 	if r.Action > permissions.Confirm && slices.Contains(escalating, first) {
-		l.add("wrapper", Warning, fmt.Sprintf("%s gains privileges: that is refused, or asked with escalation: ask, whatever rules say.", first), "Remove it.")
+		l.add("wrapper", Warning, fmt.Sprintf("%s gains privileges: whatever rules say, callgate refuses that, or asks with \"escalation: ask\".", first), "Remove it.")
 		return true
 	}
 	if asked, wrapped := l.askedInstead(); len(asked) > 0 {
-		check, why := "never-matches", "Each command of a line is judged on its own: its words, without operators, redirections and variables."
+		check, why := "never-matches", "Rules judge each command of a line by itself: its words, without operators, redirections and variables."
 		if wrapped {
 			check, why = "wrapper", fmt.Sprintf("callgate looks through %s and judges the command inside.", first)
 		}
-		l.add(check, Warning, fmt.Sprintf("%s Rules see %s here, which the pattern does not match.", why, list(asked)), "Write a rule for what rules see.")
+		l.add(check, Warning, fmt.Sprintf("%s Here rules see %s, which the pattern does not match.", why, list(asked)), fmt.Sprintf("Write a pattern that matches %s.", list(asked)))
 		return true
 	}
 	switch {
 	case r.pattern.Glob.IsLiteral() && r.Action <= permissions.Confirm && strings.Count(text, " ") >= max(headWords(text), 1):
-		l.add("prefix", Warning, "It covers this command without any further words: one more argument dodges it.", fmt.Sprintf("Write %q.", text+" *"))
+		l.add("prefix", Warning, "It covers only these exact words: one more argument gets around it.", fmt.Sprintf("Write %q.", text+" *"))
 	case r.pattern.Glob.IsLiteral() && r.Action == permissions.Allow && strings.Count(text, " ") < 2 && !l.hasPrefixRule(text):
-		l.add("prefix", Note, "It covers this command without any further words.", fmt.Sprintf("Write %q if arguments are meant too.", text+" *"))
+		l.add("prefix", Note, "It covers only these exact words, without any further arguments.", fmt.Sprintf("Write %q to allow arguments too.", text+" *"))
 	case r.Action == permissions.Allow && r.pattern.Overreaches(permissions.Form{r.pattern.Glued + "x"}, headWords(r.pattern.Glued)):
-		l.add("glued-star", Note, fmt.Sprintf("Its last word names the command, so it lets no other one run, %q for instance: the star means the arguments.", r.pattern.Glued+"x"),
+		l.add("glued-star", Note, fmt.Sprintf("The star stands for arguments only, because the last word names the command: the rule does not allow %q, for example.", r.pattern.Glued+"x"),
 			fmt.Sprintf("Write %q.", r.pattern.Glued+" *"))
 	}
 	return false
