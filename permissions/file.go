@@ -81,6 +81,9 @@ func ExpandHome(text, home string) (string, error) {
 	if !ok {
 		return text, nil
 	}
+	if _, err := pattern.CompileValue(text); err != nil { // the error quotes what the person wrote
+		return "", err
+	}
 	if home == "" {
 		return "", fmt.Errorf("pattern %q: the home directory is not known; write the path out", pattern.Abbreviate(text))
 	}

@@ -137,6 +137,8 @@ var badFiles = []struct {
 	{"a grant that expires at zero", `{"$always": [{"expires": "0001-01-01T00:00:00Z"}]}`, 1, 26, "zero time"},
 	{"a grant with no server's name", `{"$always": [{"server": ""}]}`, 1, 25, "leave it out"},
 	{"a grant with a relative workspace", `{"$always": [{"workspace": "src"}]}`, 1, 28, "not an absolute directory"},
+	{"a path with a bare (", `{"read_file": {"a(b)": "deny"}}`, 1, 16, `pattern "a(b)": holds a bare (`},
+	{"a path at home with a bare (", `{"read_file": {"~/a(b)": "deny"}}`, 1, 16, `pattern "~/a(b)": holds a bare (`},
 	{"a grant with a bad pattern", `{"$always": [{"pattern": "("}]}`, 1, 26, "bare ("},
 	{"too large", "{" + strings.Repeat(" ", MaxFile) + "}", 1, 1, "larger than"},
 	{"too deep", strings.Repeat("[", maxFileBrackets+1), 1, 1, "brackets"},

@@ -192,6 +192,14 @@ func (r *Rule) compile(layer Layer) (err error) {
 // compilePattern compiles the pattern as values that are no paths meet it, and as paths do. A rule about either alone has
 // one.
 func (r *Rule) compilePattern() (err error) {
+	defer func() {
+		if err == nil {
+			return
+		}
+		if _, written := pattern.CompileValue(r.Pattern); written != nil { // quote what the person wrote
+			err = written
+		}
+	}()
 	r.paths, r.others = about(r.Tool)
 	text, path := r.Pattern, r.Pattern
 	if r.paths {

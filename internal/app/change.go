@@ -13,7 +13,7 @@ import (
 // Change is a change from the command line. If it cannot be recorded, it is not made.
 func Change(c *config.Config, apply func() (summary string, err error)) (err error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return fmt.Errorf("dataDir: %w: choose another folder with --data-dir", err)
+		return fmt.Errorf("dataDir: %w", err)
 	}
 	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})
 	if err != nil {

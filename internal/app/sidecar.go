@@ -123,7 +123,7 @@ func (s *Sidecar) openFiles() error {
 	}
 	s.problems.log = s.log
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return fmt.Errorf("dataDir: %w: choose another folder with --data-dir", err)
+		return fmt.Errorf("dataDir: %w", err)
 	}
 	if err := guard.Harden(); err != nil && s.front == nil {
 		s.log.Warn("other processes of this user can look into callgate", "error", err)

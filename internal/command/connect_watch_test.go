@@ -46,7 +46,7 @@ func TestWatchMissesNoServer(t *testing.T) {
 	ctx, end := context.WithTimeout(t.Context(), patience)
 	defer end()
 	late := false
-	root := newRootCommand()
+	root, _ := newRootCommand()
 	root.SetOut(lineWriter{func(line string) {
 		switch {
 		case strings.Contains(line, `"early"`):

@@ -165,7 +165,7 @@ func random() string {
 // cli runs a command line of callgate in this process. Each line that it writes goes to line too, if that is not nil.
 func cli(line func(string), args ...string) (string, error) {
 	var out bytes.Buffer
-	root := newRootCommand()
+	root, _ := newRootCommand()
 	root.SetArgs(args)
 	root.SetOut(io.MultiWriter(&out, lineWriter{line}))
 	root.SetErr(&out)

@@ -15,7 +15,7 @@ var shown = regexp.MustCompile("(?m)(?:^ *(?:\\$ )?|`|&& )callgate ([a-z][^`\"\n
 
 // TestPagesShowCommandsThatExist tries what pages show: commands have to exist, and their flags too.
 func TestPagesShowCommandsThatExist(t *testing.T) {
-	root := newRootCommand()
+	root, _ := newRootCommand()
 	tried := 0
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/dev/*.md", "examples/*.md"} {
 		pages, err := filepath.Glob(filepath.Join("..", "..", pattern))

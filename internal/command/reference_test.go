@@ -24,7 +24,7 @@ import (
 // TestReference holds docs/reference.txt against the code that it is made from; `go test ./internal/command -run
 // Reference -update` writes it.
 func TestReference(t *testing.T) {
-	root := newRootCommand()
+	root, _ := newRootCommand()
 	var page strings.Builder
 	page.WriteString("Made from code by go test ./internal/command -run Reference -update.\n")
 	section := func(title string, lines []string) {

@@ -22,7 +22,7 @@ import (
 // execute runs the command line and returns the exit code: 0 done, 1 failed or not understood, or what the
 // subcommand defines.
 func execute(ctx context.Context, args []string) int {
-	root := newRootCommand()
+	root, settings := newRootCommand()
 	root.SetArgs(askForHelp(args))
 	err := root.ExecuteContext(ctx)
 	var code exit.Code
@@ -32,15 +32,16 @@ func execute(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	default:
-		_ = output.Text(os.Stderr, fmt.Sprintf("callgate: %v\n", err)) // there is nobody to tell
+		_ = output.Text(os.Stderr, fmt.Sprintf("callgate: %v\n", config.ExplainFlags(err))) // there is nobody to tell
 		if errors.Is(err, config.ErrNoServers) {
 			fmt.Fprint(os.Stderr, config.OfConnected(args))
 		}
+		fmt.Fprint(os.Stderr, settings.HintUnwritable(err))
 		return 1
 	}
 }
 
-func newRootCommand() *cobra.Command {
+func newRootCommand() (*cobra.Command, *config.Settings) {
 	root := &cobra.Command{
 		Use:   "callgate",
 		Short: "Gate every MCP tool call: rules answer first, a person decides the rest",
@@ -92,5 +93,5 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
 	config.ExplainGroups(root)
 	explainCommands(settings, root)
 	completeValues(settings, root)
-	return root
+	return root, settings
 }

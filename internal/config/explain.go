@@ -213,6 +213,16 @@ func ExplainGroups(root *cobra.Command) {
 	}
 }
 
+// ExplainFlags says which flags of a command line exclude each other, in the words of a person.
+func ExplainFlags(err error) error {
+	_, group, found := strings.Cut(err.Error(), "none of the others can be; [")
+	group, _, ended := strings.Cut(group, "]")
+	if !found || !ended {
+		return err
+	}
+	return fmt.Errorf("use only one of --%s", strings.Join(strings.Fields(group), " and --"))
+}
+
 // cures say what a value of a type looks like, by the names that flags have for types.
 var cures = map[string]string{
 	"duration": "use a duration with a unit, such as 120s or 15m",

@@ -2,11 +2,15 @@ package config
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/adrg/xdg"
 
@@ -51,6 +55,23 @@ func HintConnected(c *Config, args []string) string {
 		return ""
 	}
 	return OfConnected(args)
+}
+
+// HintUnwritable says what helps when err is that the data directory cannot be used; "" if it is something else.
+func (s *Settings) HintUnwritable(err error) string {
+	failed, ok := errors.AsType[*fs.PathError](err)
+	if !ok || failed.Op != "mkdir" && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.ENOTDIR) {
+		return ""
+	}
+	dir, err := s.DataDir()
+	holds := func(folder, path string) bool {
+		rel, err := filepath.Rel(folder, path)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	if err != nil || !holds(dir, failed.Path) && !holds(failed.Path, dir) {
+		return ""
+	}
+	return fmt.Sprintf("callgate keeps its data in %s, and must be able to write there. To keep it in another folder, use --data-dir or %s.\n", dir, Variable("data-dir"))
 }
 
 // WithServers is the command line of args with the servers of a file.

@@ -454,7 +454,7 @@ func (x *examination) files() {
 		err = tryWriting(dir)
 	}
 	if err != nil {
-		x.add(Finding{About: "data", Text: err.Error()})
+		x.add(Finding{About: "data", Text: fmt.Sprintf("callgate cannot write in %s: %v", dir, err), Cure: "callgate doctor --data-dir FOLDER"})
 		return
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {

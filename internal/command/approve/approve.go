@@ -105,7 +105,8 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.StringArrayVar(&o.sessions, "session", nil, "show only the session with this `id`; repeatable")
 	flags.StringVar(&o.as, "as", "", "answer as this `person`, with their own credential (callgate credentials add)")
 	flags.StringVar(&o.address, "address", "", "`host:port` of the companion, or https://host:port on another machine (default: the hub of the data directory)")
-	cmd.MarkFlagsMutuallyExclusive("plain", "json", "next", "desktop", "channels")
+	cmd.MarkFlagsMutuallyExclusive("plain", "json", "desktop", "channels")
+	cmd.MarkFlagsMutuallyExclusive("next", "json", "desktop", "channels") // with --next nothing fills the screen: --plain changes nothing
 	cmd.MarkFlagsMutuallyExclusive("once", "desktop", "channels")
 	cmd.MarkFlagsMutuallyExclusive("as", "channels")
 	cmd.MarkFlagsMutuallyExclusive("plain", "notify")
