@@ -292,6 +292,30 @@ var stories = []story{
 		subject: call(`{"paths": []}`), want: Ask, layer: LayerDefault,
 	},
 	{
+		name: "all arguments, in another order and spelling", file: `{"github_*": {"\\{\\\"a\\\":1.0,\\\"b\\\":\\\"<é>\\\"\\}": "allow"}}`,
+		subject: call(`{"b": "<\u00e9>", "a": 1.0}`), want: Allow, rule: `\{\"a\":1.0,\"b\":\"<é>\"\}`, layer: LayerFile,
+	},
+	{
+		name: "all arguments and one more", file: `{"github_*": {"\\{\\\"a\\\":1\\}": "allow"}}`,
+		subject: call(`{"a": 1, "b": 2}`), want: Ask, layer: LayerDefault,
+	},
+	{
+		name: "all arguments with a number in another spelling", file: `{"github_*": {"\\{\\\"a\\\":1\\}": "allow"}}`,
+		subject: call(`{"a": 1.0}`), want: Ask, layer: LayerDefault,
+	},
+	{
+		name: "all arguments of a call that holds only a part", file: `{"github_*": {"\\{\\\"a\\\":\\{\\\"b\\\":1\\}\\}": "allow"}}`,
+		subject: call(`{"a": {}}`), want: Ask, layer: LayerDefault,
+	},
+	{
+		name: "all arguments that are denied", file: `{"github_*": {"*": "allow", "\\{\\\"a\\\":1\\}": "deny"}}`,
+		subject: call(`{ "a" : 1 }`), want: Deny, rule: `\{\"a\":1\}`, layer: LayerFile,
+	},
+	{
+		name: "all arguments that cannot be read", file: `{"github_*": {"*": "allow", "\\{\\\"a\\\":1\\}": "deny"}}`,
+		subject: call(`{"a":`), want: Deny, rule: `\{\"a\":1\}`, layer: LayerFile,
+	},
+	{
 		name: "a path goes through arrays", file: `{"github_*": {"*": "allow", "files.name=*.env": "deny"}}`,
 		subject: call(`{"files": [{"name": "a"}, {"name": ".env"}]}`), want: Deny, rule: "files.name=*.env", layer: LayerFile,
 	},

@@ -282,7 +282,7 @@ func TestInnerApproval(t *testing.T) {
 	if first.Tool != "s_do" || first.Server != "s" || string(first.Arguments) != `{"text":"one"}` || strings.Contains(first.Analysis.Summary, "call_tool") {
 		t.Errorf("a person is shown %s %s %q", first.Tool, first.Arguments, first.Analysis.Summary)
 	}
-	if err := w.gate.Answer(first.ID, gate.Answer{SessionID: first.SessionID, Digest: first.Digest, Decision: "always", Scope: "session", By: "test"}); err != nil {
+	if err := w.gate.Answer(first.ID, gate.Answer{SessionID: first.SessionID, Digest: first.Digest, Decision: "always", Scope: "session", Grants: []gate.GrantChoice{{Tool: "s_do", Pattern: "*"}}, By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]bool{string(h.next().ID): true, string(h.next().ID): true}

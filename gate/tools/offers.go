@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/tools/internal/arguments"
 	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/kinds"
 	"callgate/gate/tools/workspace"
 	"callgate/internal/gitfiles"
 	"callgate/permissions"
@@ -106,14 +108,57 @@ func patterns(c Call, a *Analysis, s *permissions.Subject, from source) []shellp
 		return pathPatterns(c.Place, s, from)
 	case s.Kind == KindFetch && s.Risk != permissions.Destructive && len(s.Decides) > 0:
 		return urlPatterns(s.Decides[0])
-	case s.Value == "" && len(s.Decides) == 0 && s.Risk == permissions.Destructive:
-		return nil // there is no text to be exact about
 	case s.Value == "" && len(s.Decides) == 0:
-		return []shellparse.Pattern{{Text: "*", Default: true}}
+		return argumentPatterns(s)
 	case len(s.Decides) == 0:
 		return nil
 	}
 	return exactly(s.Decides[0])
+}
+
+// maxExact is the longest text of arguments that is offered: people have to read it.
+const maxExact = 1000
+
+// argumentPatterns offers, for a tool without a kind, the arguments as they are, then each of them that says what the
+// call is about, and then the tool whatever its arguments are. The last is the default only where the risk is not high.
+func argumentPatterns(s *permissions.Subject) []shellparse.Pattern {
+	exact, ok := permissions.QuoteArguments(s.Arguments)
+	var patterns []shellparse.Pattern
+	if ok && exact != permissions.QuoteGlob("{}") && len(exact) <= maxExact {
+		patterns = append(patterns, shellparse.Pattern{Text: exact, Default: s.Risk.Exceeds(permissions.Network)})
+	}
+	if s.Risk == permissions.Destructive {
+		return patterns // nothing that goes along with destruction is granted beyond its text
+	}
+	list, _ := arguments.Members(s.Arguments)
+	for _, a := range list {
+		value, isText := arguments.Text(a.Value)
+		if c := kindOf(a.Value); c == '-' || '0' <= c && c <= '9' {
+			value, isText = string(a.Value), true
+		}
+		if isText && value != "" && len(list) > 1 && len(value) <= maxExact && saysWhere(a.Name) {
+			patterns = append(patterns, shellparse.Pattern{Text: a.Name + "=" + permissions.QuoteGlob(value)})
+		}
+	}
+	return append(patterns, shellparse.Pattern{Text: "*", Default: !s.Risk.Exceeds(permissions.Network)})
+}
+
+// places are words that names of arguments have which say what a call is about, and not what it does there.
+var places = []string{
+	"account", "board", "branch", "bucket", "channel", "cluster", "database", "db", "domain", "env", "environment", "host", "hostname", "id",
+	"key", "namespace", "org", "organization", "owner", "project", "queue", "region", "repo", "repository", "service", "table", "team", "topic", "workspace",
+}
+
+// saysWhere reports whether an argument of that name says what the call is about.
+func saysWhere(name string) bool {
+	if strings.Trim(name, "_-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || strings.Trim(name[:1], "-0123456789") == "" {
+		return false // no pattern can name it
+	}
+	words := wordsOf(name)
+	if role := guessRole(name); role == kinds.ReadPath || role == kinds.URL {
+		return true
+	}
+	return len(words) > 0 && slices.Contains(places, words[len(words)-1])
 }
 
 func exactly(value string) []shellparse.Pattern {

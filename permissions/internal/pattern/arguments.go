@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 )
 
 // arguments is the arguments object of one subject, decoded when the first rule asks for it. Its caller has
@@ -12,6 +13,8 @@ type Arguments struct {
 	Raw  []byte
 	done bool
 	root map[string]any // nil when raw is not one JSON object
+
+	exact string // once asked for; "" when it cannot be read
 
 	signed bool
 	holds  signature // once signed
@@ -25,6 +28,32 @@ func (a *Arguments) decoded() (root map[string]any, ok bool) {
 		a.done, a.root = true, decodeObject(a.Raw)
 	}
 	return a.root, a.root != nil
+}
+
+// exactly is Exactly of the arguments, read once.
+func (a *Arguments) exactly() (text string, ok bool) {
+	if a.exact == "" {
+		a.exact, ok = encoded(a.decoded())
+		return a.exact, ok
+	}
+	return a.exact, true
+}
+
+// Exactly is the one spelling of a JSON object whose members have an order: no spaces, names sorted, numbers as they are
+// written. ok is false when the text is no JSON object.
+func Exactly(object []byte) (text string, ok bool) {
+	root := decodeObject(object)
+	return encoded(root, root != nil)
+}
+
+func encoded(root map[string]any, ok bool) (string, bool) {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if !ok || e.Encode(root) != nil {
+		return "", false
+	}
+	return strings.TrimSuffix(text.String(), "\n"), true
 }
 
 // signature covers everything that patterns can see of the arguments. Unreadable arguments may hold anything.

@@ -15,7 +15,7 @@ func (p *Value) Covers(q *Value, tightens, qTightens bool) bool {
 		return false // it matches where there is no value
 	case p.Glob.text == q.Glob.text && (tightens || !qTightens):
 		return true
-	case p.argument != nil || q.argument != nil:
+	case p.argument != nil || q.argument != nil || p.whole != "" || q.whole != "":
 		// What an argument holds and what the value is need not agree.
 		return false
 	}

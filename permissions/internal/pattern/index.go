@@ -148,6 +148,8 @@ func (e entry) readings() [][]string {
 	switch {
 	case e.bare:
 		return [][]string{{"\x00" + e.Bare}}
+	case e.whole != "":
+		return [][]string{nil}
 	case e.argument != nil:
 		return [][]string{e.argument.glob.literals(), e.Glob.literals()}
 	}

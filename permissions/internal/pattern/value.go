@@ -14,6 +14,7 @@ import (
 type Value struct {
 	Glob     *Glob            // over the value
 	argument *argumentPattern // nil when the text has another form
+	whole    string           // the JSON object that the text is, in the spelling of Exactly; "" when it is none
 	All      bool             // matches every value whatever it is
 	needs    signature        // of every form, with the arguments, that the pattern matches
 	parts    []*Value         // the alternatives, where braces are all that keeps the pattern from being text and `*`
@@ -43,6 +44,11 @@ func CompileValue(text string) (*Value, error) {
 	}
 	p := newValue(text, value)
 	p.parts = partsOf(text)
+	if strings.HasPrefix(p.Bare, "{") {
+		if p.whole, _ = Exactly([]byte(p.Bare)); p.whole != "" {
+			p.needs = signature{} // arguments can spell the same in another way
+		}
+	}
 	if name := ArgumentName(text); name != "" {
 		glob, err := Compile(text[len(name):])
 		if err != nil {
@@ -130,7 +136,8 @@ func (p *Value) HasArgument() bool { return p.argument != nil }
 
 // Matches reports whether the pattern covers a form, which is one value in all its spellings. With no value at all, only a pattern that matches every
 // value does. Where the subject has arguments, "arg=glob" speaks of the argument; a rule that tightens
-// matches by either reading then, one that loosens by the argument alone.
+// matches by either reading then, one that loosens by the argument alone. A JSON object without wildcards speaks of all
+// arguments, however they are spelled.
 func (p *Value) Matches(form []string, args *Arguments, tightens bool) bool {
 	if p.argument != nil && args.present() {
 		if p.argument.matches(args, tightens) {
@@ -138,6 +145,11 @@ func (p *Value) Matches(form []string, args *Arguments, tightens bool) bool {
 		}
 		if !tightens {
 			return false
+		}
+	}
+	if p.whole != "" && args.present() {
+		if exact, ok := args.exactly(); ok && exact == p.whole || !ok && tightens {
+			return true
 		}
 	}
 	if len(form) == 0 {
