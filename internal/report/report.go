@@ -39,6 +39,8 @@ type Report struct {
 	Approved  int       `json:"approved"`
 	Rejected  int       `json:"rejected"`
 	Missed    int       `json:"missed"`    // nobody answered in time
+	Withdrawn int       `json:"withdrawn"` // the call was cancelled, or could not run any more
+	Failed    int       `json:"failed"`    // of the calls that ran
 	Answer    float64   `json:"answer"`    // median seconds from a question to a person's answer
 	Slowest   float64   `json:"slowest"`   // 90th percentile of Answer
 	Days      []Day     `json:"days"`      // in order, without gaps
@@ -125,6 +127,9 @@ func summed(records []audit.Record, o Options) *Report {
 	}
 	for i := range records {
 		rec := &records[i]
+		if failed(rec) && decided[rec.CallID] { // it names no host
+			r.Failed++
+		}
 		if !o.selects(rec) {
 			continue
 		}
@@ -156,7 +161,7 @@ func summed(records []audit.Record, o Options) *Report {
 				r.answered(rec)
 			case rec.Decision == gate.DecidedAutoApproved || rec.Decision == gate.DecidedTrusted:
 				r.Unasked++
-			case rec.Decision == gate.DecidedDenied || rec.Decision == gate.DecidedRejected || rec.Decision == gate.DecidedLimited:
+			case slices.Contains(denying, rec.Decision):
 				r.Denied++
 				day(rec.Time).Denied++
 				name := cmp.Or(rec.Rule, rec.By)
@@ -175,6 +180,12 @@ func summed(records []audit.Record, o Options) *Report {
 	return r
 }
 
+// denying are the decisions that refuse a call without a question.
+var denying = []string{gate.DecidedDenied, gate.DecidedRejected, gate.DecidedLimited}
+
+// failed reports whether the record is of a call that ran and failed.
+func failed(r *audit.Record) bool { return r.Event == audit.Outcome && (r.IsError || r.Error != "") }
+
 func (r *Report) answered(rec *audit.Record) {
 	switch rec.Decision {
 	case gate.DecidedApproved:
@@ -183,6 +194,8 @@ func (r *Report) answered(rec *audit.Record) {
 		r.Rejected++
 	case gate.DecidedTimeout:
 		r.Missed++
+	default:
+		r.Withdrawn++
 	}
 }
 

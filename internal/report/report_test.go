@@ -44,9 +44,25 @@ func week() []audit.Record {
 	return list
 }
 
+// Every question has an end, and failures of calls are counted where the calls are.
+func TestReportCountsWhatEndedBadly(t *testing.T) {
+	records := week()
+	now := records[len(records)-1].Time
+	records = append(records,
+		audit.Record{Event: audit.Asked, Time: now, CallID: "i", SessionID: "s2", Tool: "x", Host: "host"},
+		audit.Record{Event: audit.Decision, Time: now, CallID: "i", SessionID: "s2", Tool: "x", Host: "host", Decision: "cancelled"},
+		audit.Record{Event: audit.Outcome, Time: now, CallID: "a", SessionID: "s1", Tool: "sh_run", IsError: true},
+		audit.Record{Event: audit.Outcome, Time: now, CallID: "b", SessionID: "s1", Tool: "sh_run", Error: "callgate was stopped"},
+		audit.Record{Event: audit.Outcome, Time: now, CallID: "of another host", Tool: "sh_run", IsError: true})
+	r := summed(records, Options{Host: "host"})
+	if ended := r.Approved + r.Rejected + r.Missed + r.Withdrawn; r.Withdrawn != 1 || r.Questions != ended || r.Failed != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestReportCounts(t *testing.T) {
 	r := summed(week(), Options{})
-	if r.Calls != 7 || r.Sessions != 2 || r.Unasked != 1 || r.Denied != 1 || r.Questions != 5 || r.Approved != 3 || r.Rejected != 1 || r.Missed != 1 {
+	if r.Calls != 7 || r.Sessions != 2 || r.Unasked != 1 || r.Denied != 1 || r.Questions != 5 || r.Approved != 3 || r.Rejected != 1 || r.Missed != 1 || r.Withdrawn != 0 || r.Failed != 0 {
 		t.Errorf("%+v", r)
 	}
 	if r.Answer != 8 || r.Slowest != 20 {
