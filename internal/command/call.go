@@ -79,9 +79,6 @@ func serverOf(tool string, servers []proxy.Server) ([]proxy.Server, error) {
 	for i, s := range servers {
 		names[i] = s.Tools.Name
 	}
-	if err := proxy.CheckAliases(names); err != nil {
-		return nil, err
-	}
 	if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(tool, name+"_") }); i >= 0 {
 		return servers[i : i+1], nil
 	}

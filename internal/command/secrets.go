@@ -57,6 +57,9 @@ secret:NAME@HOST and a sandbox it gets only a placeholder, and callgate's proxy 
 			Use: "list", Short: "List the names of secrets in files, not in the keyring", Args: config.NoArgs,
 			RunE: with(func(cmd *cobra.Command, v *vault.Vault, _ []string) error {
 				names, err := v.List()
+				if err == nil && len(names) == 0 {
+					fmt.Fprintln(cmd.ErrOrStderr(), "No secrets are in files: callgate secrets set NAME puts one there.")
+				}
 				for _, name := range names {
 					fmt.Fprintln(cmd.OutOrStdout(), name)
 				}

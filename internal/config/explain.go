@@ -202,9 +202,20 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q: use %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
 }
 
-// ExplainGroups makes an unknown subcommand of a group an error, where cobra shows the help and succeeds.
+// ExplainGroups makes an unknown subcommand of a group or of help an error, where cobra shows the help and succeeds.
 func ExplainGroups(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error {
+				about, _, err := root.Find(args)
+				if err != nil {
+					return err
+				}
+				return about.Help()
+			}
+		}
 		if !cmd.HasSubCommands() || cmd.Runnable() {
 			continue
 		}
@@ -221,6 +232,14 @@ func ExplainFlags(err error) error {
 		return err
 	}
 	return fmt.Errorf("use only one of --%s", strings.Join(strings.Fields(group), " and --"))
+}
+
+// OneOf says which of the words a required flag takes.
+func OneOf(flag, given string, words []string) error {
+	if given == "" {
+		return fmt.Errorf("%s is missing: use %s", flag, strings.Join(words, ", "))
+	}
+	return fmt.Errorf("%s %q: use %s", flag, given, strings.Join(words, ", "))
 }
 
 // cures say what a value of a type looks like, by the names that flags have for types.

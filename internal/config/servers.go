@@ -117,6 +117,16 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 		}
 		servers = append(servers, server)
 	}
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Tools.Name
+	}
+	if err := proxy.CheckAliases(names); err != nil {
+		return nil, err
+	}
+	if len(servers) == 0 && !c.RAG.Enabled && len(c.MCPConfig) > 0 {
+		return nil, fmt.Errorf("%w in %s: list them there under \"mcpServers\"", ErrNoServers, strings.Join(c.MCPConfig, ", "))
+	}
 	if len(servers) == 0 && !c.RAG.Enabled && !c.noServers { // then its own tools are enough
 		return nil, fmt.Errorf("%w: add them under \"servers\" in callgate.yaml, name a file with --mcp-config, or wrap one command with callgate wrap -- COMMAND", ErrNoServers)
 	}

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -26,7 +25,7 @@ CLI (.toml) or Cedar. It lists on standard error what does not translate, and le
 		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(formats, to) {
-				return fmt.Errorf("--to %q: use %s", to, strings.Join(formats, ", "))
+				return config.OneOf("--to", to, formats)
 			}
 			c, book, done, err := openFor(cmd, s)
 			if err != nil {

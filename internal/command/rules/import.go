@@ -36,7 +36,7 @@ changes.`,
 				return fmt.Errorf("--from cedar: callgate evaluates Cedar policies as they are: write policy: {cedar: [%s]} into callgate.yaml instead", args[0])
 			}
 			if !ok {
-				return fmt.Errorf("--from %q: use %s", from, strings.Join(formats, ", "))
+				return config.OneOf("--from", from, formats)
 			}
 			text, err := readOrStdin(cmd.InOrStdin(), args[0])
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"callgate/internal/lazyregexp"
@@ -23,7 +24,7 @@ var personalName = lazyregexp.New(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._@+-]{
 func Of(role Credential, person string) (Credential, error) {
 	c := Credential(string(role) + "@" + person)
 	if role != Approve && role != View || !personalName.MatchString(string(c)) {
-		return "", fmt.Errorf("%q: use approve@NAME for a person who answers, or view@NAME for one who watches; a name has letters, digits and . _ @ + -, at most 63", c)
+		return "", fmt.Errorf("%q: use approve@NAME for a person who answers, or view@NAME for one who watches; a name has letters, digits and . _ @ + -, at most 63", strings.TrimSuffix(string(c), "@"))
 	}
 	return c, nil
 }
