@@ -382,7 +382,7 @@ func (b *shells) effects(c *shellparse.Command, elsewhere string, makesNoNames b
 		return list
 	}
 	for _, e := range c.Effects {
-		if e.Split && makesNoNames {
+		if e.Split && makesNoNames && tracksPlainNames(c) {
 			continue
 		}
 		named := e.Named
@@ -497,10 +497,11 @@ func (b *toucher) matching(f shellparse.File, whole string) (paths []string, ok 
 	return paths, len(paths) > 0 || !f.Tracked && f.Split && strings.Contains(f.Pattern, "/**/") // a list without names writes nothing
 }
 
-// edits says that what a program writes are files in place, as an option tells it.
+// edits says that what a program writes are files in place, as it does always or as an option tells it.
 func edits(program string) bool {
-	row := commands.Known(program).Row
-	return row != nil && slices.ContainsFunc(row.Options.List, func(o programs.Option) bool { return o.Does == 'm' })
+	about := commands.Known(program)
+	row := about.Row
+	return about.Inspector == "formatter" || row != nil && slices.ContainsFunc(row.Options.List, func(o programs.Option) bool { return o.Does == 'm' })
 }
 
 // moves says that a command gives files other names, of which a pattern says nothing.

@@ -118,6 +118,18 @@ func tracked(pattern string) (paths []string) {
 	return paths
 }
 
+// tracksPlainNames says that the names of tracked files which a command gets are known, those of removed files too, and
+// that none can be an option or several words.
+func tracksPlainNames(c *shellparse.Command) bool {
+	return !slices.ContainsFunc(slices.Concat(c.Reads, c.Writes), func(f shellparse.File) bool {
+		if !f.Tracked {
+			return false
+		}
+		paths := tracked(f.Pattern)
+		return len(paths) == 0 || slices.ContainsFunc(paths, workspace.Splits)
+	})
+}
+
 // readsAnyTracked notes that one or more of the files are read that git tracks below a folder, as far as their names
 // stay whole: it is false where that cannot be told.
 func (b *toucher) readsAnyTracked(f shellparse.File) bool {

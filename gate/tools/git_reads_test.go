@@ -10,18 +10,54 @@ import (
 	"callgate/permissions"
 )
 
+// runGit runs git in a folder, under no settings of the machine.
+func runGit(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+}
+
+// What git names to a command that writes is what it tracks, and what was removed since: none of it may be kept from
+// being written, several words or an option.
+func TestTrackedNamesAreWritten(t *testing.T) {
+	p := project(t, map[string]string{"a.go": "x", "lib/d.go": "x", "kept/c.md": "x", ".env": "X=1"})
+	runGit(t, p.Dir, "init", "-q")
+	runGit(t, p.Dir, "add", "a.go", "lib", "kept")
+	pol := policy(t, `{ "*": "ask", "read_file": "allow", "write_file": { "$WORKSPACE/**": "allow", "**/{kept/*,.env}": "ask" },
+		"shell_exec": { "{sed,git,touch} *": "allow" } }`)
+	hold := func(when string, want permissions.Action, commands ...string) {
+		t.Helper()
+		for _, command := range commands {
+			if got := verdict(pol, analyze(t, KindShell, p, "command", command)); got != want {
+				t.Errorf("%s, %s: %v, want %v", when, command, got, want)
+			}
+		}
+	}
+	goFiles := []string{"git ls-files '*.go' | xargs sed -i s/a/b/", "git ls-files -z '*.go' | xargs -0 sed -i s/a/b/", "git grep -l x -- '*.go' | xargs sed -i s/a/b/",
+		"sed -i s/a/b/ $(git ls-files '*.go')"}
+	hold("tracked", permissions.Allow, goFiles...)
+	hold("others too", permissions.Ask, "git ls-files | xargs sed -i s/a/b/", "git grep -l x | xargs sed -i s/a/b/", "git ls-files '*.md' | xargs sed -i s/a/b/",
+		"git ls-files -o '*.go' | xargs sed -i s/a/b/", "git ls-files ../'*.go' | xargs sed -i s/a/b/", "git -C .. ls-files '*.go' | xargs sed -i s/a/b/",
+		"git ls-files '*.go' | xargs sed -i s/a/b/e", "git ls-files '*.go' | xargs sed -i s/a/b/ kept/c.md", "git ls-files '*.go' | sed s/^/-/ | xargs sed -i s/a/b/",
+		"touch -- -e1eid.go; git add .; git ls-files '*.go' | xargs sed -i s/a/b/")
+	if err := os.WriteFile(filepath.Join(p.Dir, "-e1eid.go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runGit(t, p.Dir, "add", "--", "-e1eid.go")
+	if err := os.Remove(filepath.Join(p.Dir, "-e1eid.go")); err != nil {
+		t.Fatal(err)
+	}
+	hold("an option that was removed", permissions.Ask, goFiles...)
+}
+
 // What git names to xargs is what it tracks: a denied file beside that is not read, and one that a link leads to is.
 func TestTrackedNamesAreRead(t *testing.T) {
 	p := project(t, map[string]string{"a.go": "x", "b c.go": "x", ".env": "X=1", "lib/d.go": "x"})
-	git := func(args ...string) {
-		t.Helper()
-		cmd := exec.Command("git", args...)
-		cmd.Dir = p.Dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
-	}
+	git := func(args ...string) { t.Helper(); runGit(t, p.Dir, args...) }
 	git("init", "-q")
 	git("add", "a.go", "lib/d.go")
 	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "**/.env": "deny" } }`)
@@ -61,14 +97,8 @@ func TestTrackedNamesAreRead(t *testing.T) {
 // A git command that is told which paths to show reads no others.
 func TestGitReadsThePathsThatItIsTold(t *testing.T) {
 	p := project(t, map[string]string{"a.go": "x", "src/b.go": "x", "src/c.go": "x", ".env": "X=1"})
-	for _, args := range [][]string{{"init", "-q"}, {"add", "-f", "."}} {
-		cmd := exec.Command("git", args...)
-		cmd.Dir = p.Dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
-	}
+	runGit(t, p.Dir, "init", "-q")
+	runGit(t, p.Dir, "add", "-f", ".")
 	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "**/.env": "deny" } }`)
 	for command, want := range map[string]permissions.Action{
 		"git diff":                               permissions.Ask,

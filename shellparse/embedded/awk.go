@@ -58,6 +58,10 @@ func awkTree(v reflect.Value) bool {
 			if !v.FieldByName("Dest").IsNil() || lexer.Token(v.FieldByName("Redirect").Int()) != lexer.ILLEGAL {
 				return false
 			}
+		case "WhileStmt", "DoWhileStmt", "ForStmt":
+			if cond := v.FieldByName("Cond"); cond.IsNil() || cond.Elem().Elem().Type().Name() == "NumExpr" { // it has no end
+				return false
+			}
 		case "GetlineExpr":
 			if !v.FieldByName("Command").IsNil() || !v.FieldByName("File").IsNil() {
 				return false

@@ -58,13 +58,18 @@ func (o *Options) Find(name string) *Option {
 	return nil
 }
 
-// Abbreviated returns the long option that a GNU program understands by an abbreviation, if it has an effect. If
-// several fit, it returns the worst.
-func (o *Options) Abbreviated(name string) (found *Option) {
+// Abbreviated returns the long options that a GNU program may understand by an abbreviation, as far as they have an
+// effect: one of those that do the same. The first is the worst.
+func (o *Options) Abbreviated(name string) (found []*Option) {
 	at, _ := slices.BinarySearchFunc(o.List, name, func(p Option, name string) int { return strings.Compare(p.Name, name) })
 	for ; at < len(o.List) && strings.HasPrefix(o.List[at].Name, name); at++ {
-		if p := &o.List[at]; p.Does != 0 && p.Does != 'n' && (found == nil || p.Dangerous() && !found.Dangerous()) {
-			found = p
+		p := &o.List[at]
+		switch {
+		case p.Does == 0 || p.Does == 'n' || slices.ContainsFunc(found, func(q *Option) bool { return q.Does == p.Does }):
+		case len(found) > 0 && p.Dangerous() && !found[0].Dangerous():
+			found = slices.Insert(found, 0, p)
+		default:
+			found = append(found, p)
 		}
 	}
 	return found

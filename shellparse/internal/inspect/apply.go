@@ -15,7 +15,7 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 		if !c.Is(programs.PackageManager) && leadsOut(a, c, h.Value) { // that hands it to a script of the project
 			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
 		}
-		mayWrite(a, c, h.Name, h.Value)
+		mayDo(a, c, h.Name, h.Value)
 		return
 	}
 	if h.Opt.Does == 'l' && !h.Has {

@@ -20,15 +20,19 @@ func inspectCompiler(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 		if attachedFile(a, c, w) {
 			continue
 		}
-		if i > 0 && (c.Argv[i].Text == "-Xpreprocessor" || c.Argv[i].Text == "-Xlinker") {
-			if c.Argv[i].Text == "-Xlinker" {
-				linker = append(linker, w)
-			} else {
-				preprocessor = append(preprocessor, w)
-			}
+		switch before := c.Argv[i].Text; {
+		case i > 0 && before == "-Xpreprocessor":
+			preprocessor = append(preprocessor, w)
+			continue
+		case i > 0 && handsToLinker[before]:
+			linker = append(linker, w)
 			continue
 		}
-		if passed, ok := strings.CutPrefix(w.Text, "-Wl,"); ok {
+		if name, passed, ok := strings.Cut(w.Text, "="); ok && handsToLinker[name] {
+			linker = append(linker, word.Lit(passed))
+		} else if passed, ok := strings.CutPrefix(w.Text, "-Wl,"); ok {
+			linker = append(linker, parts(passed)...)
+		} else if passed, ok := strings.CutPrefix(w.Text, "-Wa,"); ok {
 			linker = append(linker, parts(passed)...)
 		} else if passed, ok := strings.CutPrefix(w.Text, "-Wp,"); ok {
 			preprocessor = append(preprocessor, parts(passed)...)
@@ -43,12 +47,15 @@ func inspectCompiler(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 	linked := word.Texts(linker)
 	if linkerLoads.MatchString(linked) || slices.ContainsFunc(linker, func(w word.Word) bool { return leadsOut(a, c, w) }) {
-		c.Effect("options for the linker " + linked)
+		c.Effect("options for the linker or assembler " + linked)
 	}
 	for _, h := range append(linkerOptions.Scan(linker, programs.Long).Hits, preprocessorOptions.Scan(preprocessor, programs.Long).Hits...) {
 		apply(a, h, c)
 	}
 }
+
+// handsToLinker are options of a compiler whose value is a word for the linker or the assembler.
+var handsToLinker = word.Set("-Xlinker --for-linker -Xassembler --for-assembler")
 
 // parts are the words of an option that takes several, parted by commas.
 func parts(list string) (words []word.Word) {
@@ -219,6 +226,28 @@ var loaders = word.Set("--globalsetup --globalteardown --setupfiles --setupfiles
 	"--modulenamemapper --snapshotserializers --testsequencer --snapshotresolver --watchplugins --haste " +
 	"--dependencyextractor --custom-formatter --hook --project-root --environment --formatter --format=.")
 
+// Options behind a script whose value may begin with a slash, and names no file: patterns of names of tests, and where a
+// site is served; and scripts that run tests.
+var (
+	selects = word.Set("-t -g --grep --testnamepattern --test-name-pattern --testpathpattern --testpathpatterns --testpathignorepatterns")
+	served  = word.Set("--base --base-href --public-path --publicpath")
+	tests   = lazyregexp.New(`^(?:t|tests?|unit|e2e|integration)(?:[:_-].*)?$`)
+)
+
+// namesNoFile says that the word at this place names tests or an address.
+func namesNoFile(c *walk.Call, at int) bool {
+	script := c.Argv[1].Text
+	if script == "run" || script == "run-script" {
+		script = c.Argv[2].Text
+	}
+	name, _, attached := strings.Cut(c.Argv[at].Text, "=")
+	if !attached {
+		name = c.Argv[at-1].Text
+	}
+	name = strings.ToLower(name)
+	return (served[name] || selects[name] && tests.MatchString(script)) && !strings.Contains(c.Argv[at].Text, "..")
+}
+
 // inspectNpm looks at what is handed on to the program behind a script.
 func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	showsSetting(c)
@@ -232,18 +261,20 @@ func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if start < 0 {
 		return
 	}
-	for _, w := range c.Argv[start+1:] {
+	for i, w := range c.Argv[start+1:] {
+		if leadsOut(a, c, w) && !namesNoFile(c, start+1+i) {
+			c.EffectAt("word "+w.Text, w)
+		}
 		if !w.Known {
 			if !w.Safe() {
 				c.EffectAt("word "+w.Text, w)
 			}
 			continue
 		}
-		name, _, _ := strings.Cut(strings.ToLower(w.Text), "=")
 		if w.Text == "-r" || w.Text == "-c" || w.Text == "-e" {
 			c.EffectAt("option "+w.Text, w)
 		}
-		if loaders[name] {
+		if name, _, _ := strings.Cut(strings.ToLower(w.Text), "="); loaders[name] {
 			c.EffectAt("option "+w.Text, w)
 		}
 	}
@@ -275,17 +306,18 @@ func handsOn(c *walk.Call) int {
 	return 1
 }
 
-func inspectCargo(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+// inspectCargo looks at the words for the test, the lint or the compiler behind a command of cargo.
+func inspectCargo(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	start := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && w.Text == "--" })
 	if start < 0 {
 		return
 	}
 	reads := []string{"--logfile", "-C"}
 	if c.Argv[1].Text == "clippy" { // the compiler gets them
-		reads = append(reads, "--codegen", "--extern", "-L", "-Z", "--emit", "--out-dir", "--sysroot", "-o")
+		reads = append(reads, "@", "--codegen", "--extern", "-L", "-Z", "--emit", "--out-dir", "--sysroot", "-o")
 	}
 	for _, w := range c.Argv[start+1:] {
-		if w.Known && word.HasPrefix(w.Text, reads...) {
+		if w.Known && word.HasPrefix(w.Text, reads...) || leadsOut(a, c, w) {
 			c.EffectAt("option "+w.Text, w)
 		}
 	}

@@ -132,11 +132,17 @@ func callback(a *walk.Walker, c *walk.Call, v word.Word) {
 }
 
 // inspectPrintf looks at printf -v, which assigns.
+// wide is a field of a format that fills a disk.
+var wide = lazyregexp.New(`%[^a-zA-Z%]*[0-9]{10}`)
+
 func inspectPrintf(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if len(c.Argv) < 2 {
 		return
 	}
 	w := c.Argv[1]
+	if wide.MatchString(w.Text) {
+		c.EffectAt("writes without end", w)
+	}
 	if !w.Known {
 		if strings.HasPrefix(w.Head, "-v") {
 			evaluates(a, c, w)

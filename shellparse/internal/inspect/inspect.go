@@ -26,7 +26,7 @@ func Inspect(a *walk.Walker, c *walk.Call) {
 	c.Began = c.Sc.Dirs
 	if row != nil {
 		inspectRow(a, row, n, s, c)
-		mayWriteBehind(a, c, row)
+		mayDoBehind(a, c, row)
 	}
 	inspector := c.Facts().Inspector
 	if inspector != "" {
@@ -42,6 +42,7 @@ func Inspect(a *walk.Walker, c *walk.Call) {
 	}
 	takesCode(c)
 	shows(a, row, c)
+	endless(c)
 	for _, f := range c.Reads {
 		if strings.HasPrefix(f.Path.Value, "/proc/") && strings.HasSuffix(f.Path.Value, "/environ") {
 			c.Effect("prints the environment")
@@ -129,10 +130,10 @@ func ownFile(doubt word.Doubt, c *walk.Call) bool {
 	return c.Is(programs.ProjectTool) && (doubt == word.Named || doubt == word.Listed && c.Is(programs.RunsProject))
 }
 
-// touches says that the one word which may be an option is names of files that were there, which the shell or xargs
-// splits and the command reads or writes.
+// touches says that the one word which may be an option is names of files that were there or that git tracks, which the
+// shell or xargs splits and the command reads or writes.
 func touches(s *word.Scanned, c *walk.Call) bool {
-	named := func(f script.File) bool { return f.Split && f.Pattern != "" && f.Path.Value == s.Vague }
+	named := func(f script.File) bool { return (f.Split || f.Tracked) && f.Pattern != "" && f.Path.Value == s.Vague }
 	return s.Doubt == word.Listed && s.Existing && (slices.ContainsFunc(c.Reads, named) || slices.ContainsFunc(c.Writes, named))
 }
 

@@ -35,6 +35,9 @@ func takesCode(c *walk.Call) {
 
 // inspectLanguage looks at interpreters: whether they are given code, and where the script lies that they run.
 func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
+	if l.Python {
+		takesText(c)
+	}
 	args := c.Argv[1:]
 	if (c.Name == "bun" || c.Name == "deno") && len(args) > 0 && args[0].Known && runtimeCommands[args[0].Text] {
 		mayRunInput(c, args[1:])
@@ -70,6 +73,23 @@ func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 	}
 	interprets(a, c, &s)
 }
+
+// takesText makes python -c of a python that a here-document gives lines of code, and one line of code whose lines are
+// whole statements: what a rule says of the one holds for the other.
+func takesText(c *walk.Call) {
+	if in := c.Sc.Input; in.Kind == word.InputText && in.Text.Known && strings.HasSuffix(in.Text.Text, "\n") && (len(c.Argv) == 1 || len(c.Argv) == 2 && c.Argv[1].Known && c.Argv[1].Text == "-") {
+		c.Argv = []word.Word{c.Argv[0], word.Lit("-c"), in.Text}
+	}
+	if len(c.Argv) == 3 && c.Argv[1].Text == "-c" && c.Argv[2].Known {
+		lines := strings.FieldsFunc(c.Argv[2].Text, func(r rune) bool { return r == '\n' })
+		if !slices.ContainsFunc(lines, func(line string) bool { return !simpleLine.MatchString(line) }) {
+			c.Argv = []word.Word{c.Argv[0], c.Argv[1], word.Lit(strings.Join(lines, "; "))}
+		}
+	}
+}
+
+// simpleLine is a line of code in Python that is whole statements, and begins or ends no block, text or comment.
+var simpleLine = lazyregexp.New(`^[a-zA-Z_](?:[^#'"\\]|'[^'\\]*'|"[^"\\]*")*[^:'"#\\(\[{,;\s]$|^[a-zA-Z_](?:[^#'"\\]|'[^'\\]*'|"[^"\\]*")*['"]$`)
 
 // mayRunInput notes that one of the scripts a program runs is its standard input.
 func mayRunInput(c *walk.Call, scripts []word.Word) {

@@ -32,6 +32,45 @@ func builds(c *walk.Call) bool {
 	return c.Facts().Risk == programs.BuildTest || c.Is(programs.Collector|programs.Configured|programs.ProjectTool|programs.RunsProject)
 }
 
+// looks are options with which a formatter writes nothing, fixes those with which a linter writes.
+var (
+	looks = word.Set("--check --check-only --check-formatted --diff --dry-run --output=none --output=show")
+	fixes = word.Set("--fix --apply")
+)
+
+// inspectFormatter notes that the operands of a formatter are written, unless it is told to look at them only; and those
+// of a linter that is told to mend them.
+func inspectFormatter(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	told := func(options map[string]bool) bool {
+		return slices.ContainsFunc(c.Argv[1:], func(w word.Word) bool { return w.Known && options[w.Text] })
+	}
+	about, files := c.Facts(), s.Operands
+	if about.Inspector != "formatter" && len(files) > 0 {
+		about = programs.Find(c.Name, c.Argv[1].Text)
+		if files[0].Text == c.Argv[1].Text { // the subcommand
+			files = files[1:]
+		}
+	}
+	if !told(looks) && (about.Risk == programs.Write || told(fixes)) {
+		word.All(func(w word.Word) { a.Writes(c, w) }, files)
+	}
+}
+
+// connecting is the name of an option whose value is an address, by custom.
+var connecting = lazyregexp.New(`(?i)(?:^|[-_a-z])(?:url|uri|endpoint|webhook|dsn)$|(?:^|[-_])(?:host|hostname|hook|server|proxy|broker|addr|address)$`)
+
+// own is an address of this machine, or a value that is none.
+var own = lazyregexp.New(`^(?:[a-z+]+://)?(?:localhost|127\.[0-9.]+|\[::1\]|0\.0\.0\.0)(?:[:/].*)?$|^(?:[0-9]*|true|false|yes|no|on|off)$`)
+
+// mayDo is mayWrite, and notes that such an option may have the program talk to another machine: it names an address, or
+// is called so.
+func mayDo(a *walk.Walker, c *walk.Call, option string, v word.Word) {
+	mayWrite(a, c, option, v)
+	if builds(c) && !own.MatchString(v.Text) && !strings.HasSuffix(option, v.Text) && (strings.Contains(v.Text, "://") || connecting.MatchString(option)) {
+		c.EffectAt("option "+option+" "+v.Text, v)
+	}
+}
+
 // mayWrite notes a file that an option which nothing is known of may write: one that lies in a hidden folder, is hidden
 // itself, or has a name that others obey. Other tools obey many of those.
 func mayWrite(a *walk.Walker, c *walk.Call, option string, v word.Word) {
@@ -57,12 +96,12 @@ var obeyed = lazyregexp.New(`(?:^|/)(?:(?:CLAUDE|AGENTS|GEMINI)\.md|Jenkinsfile(
 	`[^/]*\.code-workspace|opencode\.json|rust-toolchain(?:\.toml)?|mise\.toml|bunfig\.toml|(?:lefthook|simple-git-hooks|lint-staged|captain)[^/]*|prek\.toml|hk\.pkl|` +
 	`(?:azure-pipelines|cloudbuild|appveyor|buildspec|bitbucket-pipelines|codemagic|bitrise|wercker|shippable|codeship|screwdriver|codefresh|buildkite)[^/]*\.(?:ya?ml|json))$`)
 
-// mayWriteBehind is mayWrite for words behind options which nothing is known of: they may be their values.
-func mayWriteBehind(a *walk.Walker, c *walk.Call, row *programs.Row) {
+// mayDoBehind is mayDo for words behind options which nothing is known of: they may be their values.
+func mayDoBehind(a *walk.Walker, c *walk.Call, row *programs.Row) {
 	for i := 1; i+1 < len(c.Argv); i++ {
 		option, value := c.Argv[i], c.Argv[i+1]
 		if option.Known && len(option.Text) > 1 && option.Text[0] == '-' && row.Options.Find(option.Text) == nil {
-			mayWrite(a, c, option.Text, value)
+			mayDo(a, c, option.Text, value)
 		}
 	}
 }

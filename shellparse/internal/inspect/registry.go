@@ -56,6 +56,7 @@ var Inspectors = map[string]func(*walk.Walker, *walk.Call, *word.Scanned){
 	"environment": inspectEnvironments,
 	"ruby-tests":  inspectRubyTests,
 	"fetch":       inspectFetch,
+	"formatter":   inspectFormatter,
 	"gh":          inspectGh,
 	"git":         inspectGit,
 	"gitadd":      inspectGitAdd,

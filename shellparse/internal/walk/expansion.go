@@ -114,7 +114,7 @@ func (x expansion) parts(parts []syntax.WordPart) {
 			x.substitution(p)
 		case *syntax.ProcSubst:
 			child := *x.sc
-			child.Raw, child.Sure = "", false
+			child.Raw, child.Sure, child.Bounded = "", false, false
 			if p.Op != syntax.CmdIn {
 				child.Input = &word.Input{Kind: word.InputPipe}
 			} else {
@@ -158,7 +158,7 @@ func (x expansion) deeper(list []*syntax.Stmt) {
 // substitution walks a command substitution.
 func (x expansion) substitution(p *syntax.CmdSubst) {
 	child := *x.sc
-	child.Raw, child.Sure, child.Input = "", false, word.NoInput
+	child.Raw, child.Sure, child.Bounded, child.Input = "", false, false, word.NoInput
 	if !p.Backquotes {
 		expansion{x.a, &child}.deeper(p.Stmts)
 		return

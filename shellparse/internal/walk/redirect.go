@@ -20,6 +20,7 @@ func (r *redirs) around(a *Walker, st *syntax.Stmt, sc, inner *word.Scope) {
 	if r.input != nil {
 		inner.Input = r.input
 	}
+	inner.Bounded = inner.Bounded && len(r.writes) == 0
 	first := len(a.Found.Script.Commands)
 	a.compound(st, inner)
 	if r.none() {
@@ -190,6 +191,9 @@ func (r *redirs) heredoc(a *Walker, rd *syntax.Redirect, sc *word.Scope) word.Wo
 			lines[i] = strings.TrimLeft(lines[i], "\t")
 		}
 		body = strings.Join(lines, "\n")
+	}
+	if end, ok := word.Unquoted(rd.Word); ok && (body == end || strings.HasSuffix(body, "\n"+end)) {
+		body = strings.TrimSuffix(body, end) // the parser takes the last line for text where no line follows
 	}
 	return word.Lit(body)
 }

@@ -177,7 +177,7 @@ func (a *Walker) binary(cmd *syntax.BinaryCmd, sc *word.Scope) {
 	switch cmd.Op {
 	case syntax.Pipe, syntax.PipeAll:
 		side := *sc
-		side.Sure = false
+		side.Sure, side.Bounded = false, sc.Bounded || bounds(cmd.Y)
 		a.Shell.Within(func() { a.stmt(cmd.X, &side) })
 		side = *sc // nothing keeps the scope of the left side
 		side.Sure = false
@@ -209,6 +209,9 @@ func (a *Walker) ifClause(cmd *syntax.IfClause, sc *word.Scope) {
 
 // whileClause walks a while or until loop. What one that reads a list of files holds in its variable is known.
 func (a *Walker) whileClause(cmd *syntax.WhileClause, sc *word.Scope) {
+	if len(cmd.Cond) == 1 && cmd.Cond[0].Cmd != nil && endless(sc.Text(cmd.Cond[0].Cmd), cmd.Until, cmd.Do) {
+		a.Found.Poison("repeats without end")
+	}
 	name, item := a.Words.Line(cmd, sc)
 	if name == "" || calls(a.Shell, cmd.Do, "exec") { // it may give the loop another input
 		a.loop(slices.Concat(cmd.Cond, cmd.Do), sc)
@@ -237,6 +240,9 @@ func (a *Walker) forClause(cmd *syntax.ForClause, sc *word.Scope) {
 		delete(a.Shell.Vars, l.Name.Value)
 		return
 	case *syntax.CStyleLoop:
+		if l.Cond == nil && endless("", false, cmd.Do) {
+			a.Found.Poison("repeats without end")
+		}
 		for _, x := range []syntax.ArithmExpr{l.Init, l.Cond, l.Post} {
 			expansion{a, sc}.arithm(x)
 		}

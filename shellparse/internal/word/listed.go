@@ -237,7 +237,7 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 		}
 	case about.Has(programs.VersionControl):
 		w.Globs, w.tracked = gitNames(argv[1:])
-		w.exists = false // it tells what was removed, too
+		w.exists = w.tracked // the index has what was removed, too
 		for _, o := range argv[min(2, len(argv)):] {
 			w.split = w.split && !(o.Text == "-z" && argv[1].Text != "grep")
 		}
@@ -473,7 +473,13 @@ func gitGrep(words []Word) (globs []string, tracked bool) {
 	if !lists || given == (len(s.Operands) == 1) || len(s.Operands) > 1 || s.Unknown != "" || s.Vague != "" {
 		return nil, false
 	}
-	return []string{"**"}, true
+	for _, w := range words[min(paths+1, len(words)):] {
+		globs = append(globs, picks(w.Text))
+	}
+	if len(globs) == 0 || slices.Contains(globs, "") {
+		globs = []string{"**"}
+	}
+	return globs, true
 }
 
 // upward says that a word may stand for files that are not below the folder in which git runs.

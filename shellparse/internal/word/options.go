@@ -196,7 +196,7 @@ func (set *Options) long(s *Scanned, words []Word, i int, st programs.Style) int
 		text = w.Head
 	}
 	name, val, attached := strings.Cut(text, "=")
-	o := set.spelled(name, st)
+	o, others := set.spelled(name, st)
 	if o == nil && st == programs.Long && len(text) > 2 && text[1] != '-' {
 		// A compiler's -Idir.
 		if o = set.Find(text[:2]); o != nil && o.Arg == programs.Needed {
@@ -227,23 +227,29 @@ func (set *Options) long(s *Scanned, words []Word, i int, st programs.Style) int
 		took = set.taken(s, o, h.Value, st)
 	}
 	s.Hits = append(s.Hits, h)
+	for _, other := range others {
+		s.Hits = append(s.Hits, Hit{Opt: other, Name: other.Last, Has: h.Has, Value: h.Value})
+	}
 	return took
 }
 
-// spelled is the long option with that name, in the other spellings of its style too; nil for none.
-func (set *Options) spelled(name string, st programs.Style) *programs.Option {
-	o := set.Find(name)
+// spelled is the long option with that name, in the other spellings of its style too; nil for none. Others are what an
+// abbreviation may mean as well.
+func (set *Options) spelled(name string, st programs.Style) (o *programs.Option, others []*programs.Option) {
+	o = set.Find(name)
 	switch {
 	case o != nil:
 	case st == programs.Go || st == programs.Long:
 		if strings.HasPrefix(name, "--") {
-			return set.Find(name[1:])
+			return set.Find(name[1:]), nil
 		}
-		return set.Find("-" + name)
+		return set.Find("-" + name), nil
 	case len(name) > 2:
-		return (*programs.Options)(set).Abbreviated(name)
+		if list := (*programs.Options)(set).Abbreviated(name); len(list) > 0 {
+			return list[0], list[1:]
+		}
 	}
-	return o
+	return o, nil
 }
 
 // short reads the bundled short options at words[i] and returns how many further words they took.

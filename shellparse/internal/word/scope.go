@@ -143,6 +143,7 @@ type Scope struct {
 	Start bool // it is the text itself, not a string within it
 	// Concludes says that the text ends as the command does.
 	Concludes bool
+	Bounded   bool   // head stands behind it in the pipe, and stops it
 	Input     *Input // never nil
 }
 

@@ -10,27 +10,65 @@ import (
 // Words of the names of variables and settings that hold credentials, and words that say that a name holds something
 // about one.
 var (
-	secretWords  = Set("TOKEN SECRET SECRETS PASSWORD PASSWD PASS PASSPHRASE KEY APIKEY CREDENTIAL CREDENTIALS CREDS AUTH PAT JWT BEARER EXTRAHEADER HELPER COOKIE COOKIES MNEMONIC")
-	secretEnds   = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY", "SMTPPASS", "CREDENTIALS"}
-	aboutSecrets = Set("PUBLIC PUB SOCK FILE PATH DIR TYPE NAME LENGTH SIZE COUNT LIMIT MAX MIN NUM TTL EXPIRY EXPIRES URL HOST PORT")
+	secretWords = Set("TOKEN SECRET PASSWORD PASSWD PASS PASSPHRASE KEY APIKEY CREDENTIAL CRED AUTH OAUTH PAT JWT BEARER EXTRAHEADER HELPER COOKIE MNEMONIC " +
+		"PW PWD SK OTP TOTP HOTP SEED SALT PEPPER PIN PEM HMAC CSRF XSRF DEK KEK SAS UNSEAL PHPSESSID JSESSIONID")
+	secretEnds = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS", "APIKEY", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY", "PRIVKEY", "MASTERKEY", "SSHKEY",
+		"AUTHKEY", "SIGNINGKEY", "ENCRYPTIONKEY", "CREDENTIAL", "DBPW"}
+	aboutSecrets = Set("PUBLIC PUB SOCK FILE PATH DIR TYPE NAME LENGTH SIZE COUNT LIMIT MAX MIN NUM TTL EXPIRY EXPIRES URL HOST PORT VERSION RELEASE FINGERPRINT")
 )
 
-// loginAddress is how variables are named whose value is an address with a login, or one that lets anybody in.
-var loginAddress = lazyregexp.New(`(?i)(?:^|_)(?:(?:database|db|postgres(?:ql)?|pg|mysql|mariadb|mongo(?:db)?|redis|amqp|rabbitmq|cloudamqp|broker|clickhouse|elasticsearch|webhook)_?ur[li]|dsn|conn(?:ection)?_?str(?:ing)?|mysql_pwd|seed_?phrase|kube_?config_?(?:data|content|base64|b64))$`)
+// with are words beside which one of secretWords names no credential: SORT_KEY, OLD_PWD, RANDOM_SEED.
+var with = map[string]map[string]bool{
+	"KEY": Set("SORT PRIMARY FOREIGN CACHE PARTITION GROUP GROUPING RANGE OBJECT MAP JSON YAML INDEX LOOKUP UNIQUE SEARCH ROW COLUMN FIELD FEATURE CONFIG " +
+		"SETTING SHORTCUT ARROW HOT ISSUE PROJECT ORDER FILTER BUCKET S3 STORAGE"),
+	"TOKEN": Set("PROMPT COMPLETION CONTEXT TOTAL USED NEXT"),
+	"PASS":  Set("BY FIRST SECOND TEST TESTS RENDER MULTI SINGLE"),
+	"PWD":   Set("OLD ORIG ORIGINAL INIT START SAVED SCRIPT CURRENT WORK PROJECT BUILD BASE"),
+	"SEED":  Set("RANDOM RNG TEST HASH DATA DB TORCH NUMPY NP PYTHON GLOBAL FUZZ SIM SIMULATION SHUFFLE TRAIN"),
+	"PIN":   Set("LED GPIO BUTTON DATA CLK RX TX RESET"),
+	"PEM":   Set("CERT CERTIFICATE CA CHAIN CSR"),
+}
+
+// alone are words of secretWords that name no credential by themselves.
+var alone = Set("PWD SEED PIN SK PW SAS PEM")
+
+// unlike are words that end as the name of a credential does, and name none.
+var unlike = Set("BYPASS COMPASS SURPASS TRESPASS ENCOMPASS OVERPASS UNDERPASS")
+
+// credentialName is how variables are named whose value lets anybody in: an address with a login, a code, a phrase, a
+// private half.
+var credentialName = lazyregexp.New(`(?i)(?:^|_)(?:(?:database|db|postgres(?:ql)?|pg|mysql|mariadb|mongo(?:db)?|redis|amqp|rabbitmq|cloudamqp|broker|clickhouse|elasticsearch|webhook)_?ur[li]|` +
+	`webhook|dsn|conn(?:ection)?_?str(?:ing)?|mysql_pwd|(?:seed|recovery|backup|wallet)_?(?:phrase|words|codes?)|(?:mfa|2fa|sms|verification|login)_?codes?|` +
+	`kube_?config_?(?:data|content|base64|b64)|(?:service_?account|gcp_?sa)_?(?:json|data|content|base64|b64)|priv(?:ate)?)$`)
 
 // SecretName says that a variable or a setting of this name holds a credential.
 func SecretName(name string) bool {
-	if loginAddress.MatchString(name) {
+	if credentialName.MatchString(name) {
 		return true
 	}
-	found := false
-	for part := range strings.FieldsFuncSeq(strings.ToUpper(name), func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }) {
-		if aboutSecrets[part] {
-			return false
-		}
-		found = found || secretWords[part] || slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(part, end) })
+	parts := strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
+	return !slices.ContainsFunc(parts, func(part string) bool { return aboutSecrets[part] }) &&
+		slices.ContainsFunc(parts, func(part string) bool { return namesSecret(part, parts) })
+}
+
+// namesSecret says that a part of a name, or that part in the singular, names a credential among these parts.
+func namesSecret(part string, parts []string) bool {
+	if unlike[part] {
+		return false
 	}
-	return found
+	for _, word := range [2]string{part, strings.TrimSuffix(part, "S")} {
+		switch {
+		case !secretWords[word]:
+			if slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(word, end) }) {
+				return true
+			}
+		case len(parts) == 1:
+			return !alone[word]
+		default:
+			return !slices.ContainsFunc(parts, func(other string) bool { return with[word][other] })
+		}
+	}
+	return false
 }
 
 // expanded is a variable that a text expands; the first group is what stands before the name in braces, the third what

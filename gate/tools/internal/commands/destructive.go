@@ -40,6 +40,9 @@ func Destroys(c *shellparse.Command) string {
 		if len(args) == 0 || !args[0].Known {
 			continue
 		}
+		if scriptNames[args[0].Value] && programs.Find(name, "run").Has(programs.RunsScripts) {
+			continue // "npm run format" is no program that formats a disk
+		}
 		name, args = PlainName(args[0].Value), args[1:]
 		if why := actOf(name, args); why != "" && !programs.Find(name).Has(programs.PackageRunner) {
 			return why

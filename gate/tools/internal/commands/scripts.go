@@ -8,7 +8,7 @@ var scriptNames = wording.Set(`build test tests check lint all compile typecheck
 	clean bundle generate-docs spec style storybook preview smoke test-compile integration-test install-deps deps
 	tasks dependencies projects properties dependency compileJava compileKotlin compileTestJava compileTestKotlin testClasses
 	assembleDebug assembleRelease bundleDebug testDebugUnitTest testReleaseUnitTest lintDebug testOnly testQuick
-	ktlintCheck detekt spotlessCheck checkstyleMain jacocoTestReport`)
+	ktlintCheck ktlintFormat detekt spotlessCheck spotlessApply checkstyleMain jacocoTestReport`)
 
 // scriptParts stand beside one of scriptKinds in the name of a script that builds or tests a part of a project, or does
 // so in some manner: test-unit, build_web. Words for what such a script could do beside that are none of them.

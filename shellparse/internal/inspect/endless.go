@@ -1,0 +1,58 @@
+package inspect
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+)
+
+// endlessDevices are devices that are read without end.
+var endlessDevices = word.Set("/dev/zero /dev/full /dev/random /dev/urandom")
+
+// takesFew are programs with the options by which they take so much of what they read.
+var takesFew = map[string][]string{"head": {"-c", "--bytes", "-n", "--lines"}, "od": {"-N", "--read-bytes"}, "xxd": {"-l", "-len"},
+	"hexdump": {"-n", "--length"}, "hexyl": {"-n", "--length"}, "shuf": {"-n", "--head-count"}}
+
+// much is how many bytes, lines or numbers fill a disk.
+const much = 1 << 30
+
+// few says that an option tells a program to take no more of its input than a disk holds. Without one, head takes ten
+// lines.
+func few(c *walk.Call) bool {
+	for _, option := range takesFew[c.Name] {
+		if v, ok := c.Words.Find(option); ok {
+			digits := strings.TrimRight(v.Text, "kKMBi")
+			n, err := strconv.ParseUint(digits, 0, 64)
+			return v.Known && err == nil && n < much && (len(digits) == len(v.Text) || n < 1000)
+		}
+	}
+	return c.Name == "head"
+}
+
+// endless notes that a command puts out more than a disk holds, unless head stands behind it in the pipe.
+func endless(c *walk.Call) {
+	if c.Sc.Bounded && len(c.Writes) == 0 {
+		return
+	}
+	random, _ := c.Words.Find("--random-source")
+	for _, f := range c.Reads {
+		if f.Path.Known && endlessDevices[f.Path.Value] && f.Path.Value != random.Text && !few(c) && !c.Is(programs.OnlyNames|programs.Control) {
+			c.Effect("reads " + f.Path.Value + " without end")
+		}
+	}
+	_, repeats := c.Words.Find("-r", "--repeat")
+	switch {
+	case c.Name == "yes", c.Name == "shuf" && repeats && !few(c):
+		c.Effect("writes without end")
+	case c.Name == "seq", c.Name == "openssl" && len(c.Argv) > 2 && c.Argv[1].Text == "rand":
+		for _, w := range c.Argv[1:] {
+			if n, err := strconv.ParseFloat(w.Text, 64); w.Known && err == nil && math.Abs(n) > much {
+				c.EffectAt("writes without end", w)
+			}
+		}
+	}
+}

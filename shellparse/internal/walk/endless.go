@@ -1,0 +1,74 @@
+package walk
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/internal/lazyregexp"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+)
+
+// bounds says that a command stops those before it in the pipe: head, unless it takes more than a disk holds.
+func bounds(st *syntax.Stmt) bool {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 {
+		return false
+	}
+	if programs.Canonical(call.Args[0].Lit()) != "head" {
+		return false
+	}
+	return !slices.ContainsFunc(call.Args[1:], func(w *syntax.Word) bool {
+		text, known := word.Unquoted(w)
+		return !known || large.MatchString(text)
+	})
+}
+
+// large is a number of bytes or lines that fills a disk, or one that counts from the end.
+var large = lazyregexp.New(`(?i)^(?:-[cn]|--(?:b|l)[a-z]*=)?(?:-.*[0-9]|[0-9]{10,}.*|[0-9]{4,}[mb].*|[0-9]+[gtpezyrq].*)$`)
+
+// constant is the text of a condition that always holds.
+var constant = lazyregexp.New(`^(?::|true|\[ ['"]?\w+['"]? \]|\[\[ ['"]?\w+['"]? \]\]|test \w+|\(\(\s*[0-9]+\s*\)\)|sleep [0.]+|/bin/true)?$`)
+
+// endless says that a loop runs without end, and waits for nothing between its rounds. Its condition is "" for none.
+func endless(condition string, until bool, body []*syntax.Stmt) bool {
+	condition = strings.TrimSpace(condition)
+	if until && condition != "false" || !until && !constant.MatchString(condition) {
+		return false
+	}
+	ends := false
+	var loops []bool // whether the nodes around are loops
+	for _, st := range body {
+		syntax.Walk(st, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case nil:
+				loops = loops[:len(loops)-1]
+				return true
+			case *syntax.WhileClause, *syntax.ForClause:
+				loops = append(loops, true)
+				return true
+			case *syntax.CallExpr:
+				ends = ends || len(n.Args) > 0 && endsRound(n, slices.Contains(loops, true))
+			}
+			loops = append(loops, false)
+			return true
+		})
+	}
+	return !ends
+}
+
+// endsRound says that a command may end the loop that it stands in, or waits; inner says that another loop is around it.
+func endsRound(call *syntax.CallExpr, inner bool) bool {
+	more := len(call.Args) > 1
+	switch call.Args[0].Lit() {
+	case "exit", "return", "exec", "read", "wait":
+		return true
+	case "break":
+		return !inner || more
+	case "sleep":
+		return more && strings.Trim(call.Args[1].Lit(), "0.") != ""
+	}
+	return false
+}
