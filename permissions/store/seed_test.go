@@ -22,6 +22,12 @@ func TestDefaultsSayWhatTheDocumentationPromises(t *testing.T) {
 	}
 	every := []string{"read_file", "write_file", "edit_file", "move_file", "delete_file"}
 	writing := []string{"write_file", "edit_file", "move_file"}
+	const dotenv = `w/.envrc
+w/.env
+w/.env.local
+w/.env.production
+w/web/.env
+w/node_modules/x/.env`
 	for _, c := range []struct {
 		kinds  []string
 		values string // separated by line breaks; "w/" stands for the workspace
@@ -99,13 +105,11 @@ w/prod.pem
 w/release.p12
 w/terraform.tfstate
 w/infra/terraform.tfstate.backup
-w/.envrc
-w/.env
-w/.env.local
-w/.env.production
-w/web/.env
 w/prod.env
-w/node_modules/x/.env`, permissions.Deny},
+/home/u/.env
+/home/u/other/.env.local`, permissions.Deny},
+		{[]string{"read_file", "move_file", "delete_file"}, dotenv, permissions.Deny},
+		{[]string{"write_file", "edit_file"}, dotenv, permissions.Confirm},
 		{writing, `w/.github/workflows/ci.yml
 w/.gitlab-ci.yml
 w/.husky/pre-commit
