@@ -226,6 +226,9 @@ var loaders = word.Set("--globalsetup --globalteardown --setupfiles --setupfiles
 	"--modulenamemapper --snapshotserializers --testsequencer --snapshotresolver --watchplugins --haste " +
 	"--dependencyextractor --custom-formatter --hook --project-root --environment --formatter --format=.")
 
+// builtin are reporters that test runners bring along.
+var builtin = word.Set("basic default dot github-actions html html-spa json junit lcov lcovonly line list min nyan progress spec summary tap tap-flat text text-summary verbose")
+
 // Options behind a script whose value may begin with a slash, and names no file: patterns of names of tests, and where a
 // site is served; and scripts that run tests.
 var (
@@ -257,6 +260,11 @@ func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if c.Argv[1].Text == "pack" {
 		packs(a, c, s)
 	}
+	for _, h := range s.Hits {
+		if h.Opt.Last == "--filter" && h.Value.Known && leadsOut(a, c, word.Lit(strings.Trim(h.Value.Text, "!{}^."))) {
+			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
+		}
+	}
 	start := handsOn(c)
 	if start < 0 {
 		return
@@ -274,7 +282,7 @@ func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		if w.Text == "-r" || w.Text == "-c" || w.Text == "-e" {
 			c.EffectAt("option "+w.Text, w)
 		}
-		if name, _, _ := strings.Cut(strings.ToLower(w.Text), "="); loaders[name] {
+		if name, value, _ := strings.Cut(strings.ToLower(w.Text), "="); loaders[name] && !(strings.HasPrefix(name, "--reporter") && builtin[value]) {
 			c.EffectAt("option "+w.Text, w)
 		}
 	}

@@ -141,6 +141,9 @@ func Risks(program string, args []shellparse.Word) permissions.Risk {
 	if len(args) == 1 && args[0].Known && OnlyAsks[args[0].Value] {
 		return permissions.ReadOnly
 	}
+	if namesScript(root, args) {
+		return permissions.BuildTest
+	}
 	n := root
 	for {
 		next, rest, opaque := descend(n, args)
@@ -168,6 +171,12 @@ func Risks(program string, args []shellparse.Word) permissions.Risk {
 
 // processors is how lines of commands write how many processors there are.
 const processors = "$(nproc)"
+
+// namesScript reports whether a package manager is given the name of a script that can be no subcommand: yarn test:unit.
+func namesScript(n *programs.Command, args []shellparse.Word) bool {
+	return n.Has(programs.PackageManager) && n.Has(programs.RunsInstalled) && !n.Has(programs.Interpreter) &&
+		len(args) > 0 && strings.Contains(args[0].Value, ":") && runsScript(n, args)
+}
 
 // runsScript reports whether the first word that is no option is a script that builds or tests by custom, and nothing
 // but the wish to hear less, and which packages of the project it is for, stands before it.
