@@ -49,27 +49,8 @@ func awkTree(v reflect.Value) bool {
 		}
 		return true
 	case reflect.Struct:
-		name := v.Type().Name()
-		if !awkNodes[name] {
+		if !awkNode(v) {
 			return false
-		}
-		switch name {
-		case "PrintStmt", "PrintfStmt":
-			if !v.FieldByName("Dest").IsNil() || lexer.Token(v.FieldByName("Redirect").Int()) != lexer.ILLEGAL {
-				return false
-			}
-		case "WhileStmt", "DoWhileStmt", "ForStmt":
-			if cond := v.FieldByName("Cond"); cond.IsNil() || cond.Elem().Elem().Type().Name() == "NumExpr" { // it has no end
-				return false
-			}
-		case "GetlineExpr":
-			if !v.FieldByName("Command").IsNil() || !v.FieldByName("File").IsNil() {
-				return false
-			}
-		case "CallExpr":
-			if !awkFunctions[lexer.Token(v.FieldByName("Func").Int())] {
-				return false
-			}
 		}
 		for i := range v.NumField() {
 			if !awkTree(v.Field(i)) {
@@ -81,6 +62,23 @@ func awkTree(v reflect.Value) bool {
 		return true
 	}
 	return false
+}
+
+// awkNode says that a node is harmless, whatever is below it.
+func awkNode(v reflect.Value) bool {
+	switch name := v.Type().Name(); name {
+	case "PrintStmt", "PrintfStmt":
+		return v.FieldByName("Dest").IsNil() && lexer.Token(v.FieldByName("Redirect").Int()) == lexer.ILLEGAL
+	case "WhileStmt", "DoWhileStmt", "ForStmt": // one whose condition is a number has no end
+		cond := v.FieldByName("Cond")
+		return !cond.IsNil() && cond.Elem().Elem().Type().Name() != "NumExpr"
+	case "GetlineExpr":
+		return v.FieldByName("Command").IsNil() && v.FieldByName("File").IsNil()
+	case "CallExpr":
+		return awkFunctions[lexer.Token(v.FieldByName("Func").Int())]
+	default:
+		return awkNodes[name]
+	}
 }
 
 func tokens(list ...lexer.Token) map[lexer.Token]bool {

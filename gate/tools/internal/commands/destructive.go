@@ -37,11 +37,8 @@ func Destroys(c *shellparse.Command) string {
 		for len(args) > 0 && args[0].Known && (IsOption(args[0].Value) || runsBin[args[0].Value]) {
 			args = args[1:]
 		}
-		if len(args) == 0 || !args[0].Known {
+		if len(args) == 0 || !args[0].Known || isCustom(name, args[0].Value) {
 			continue
-		}
-		if scriptNames[args[0].Value] && programs.Find(name, "run").Has(programs.RunsScripts) {
-			continue // "npm run format" is no program that formats a disk
 		}
 		name, args = PlainName(args[0].Value), args[1:]
 		if why := actOf(name, args); why != "" && !programs.Find(name).Has(programs.PackageRunner) {
@@ -49,6 +46,12 @@ func Destroys(c *shellparse.Command) string {
 		}
 	}
 	return ""
+}
+
+// isCustom reports whether a package manager is given a script that builds or tests by custom: "npm run format" is no
+// program that formats a disk.
+func isCustom(manager, script string) bool {
+	return scriptNames[script] && programs.Find(manager, "run").Has(programs.RunsScripts)
 }
 
 // actOf returns why what a program does with these words cannot be taken back, "" when it can.
