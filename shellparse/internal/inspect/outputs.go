@@ -60,13 +60,13 @@ func inspectFormatter(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 var connecting = lazyregexp.New(`(?i)(?:^|[-_a-z])(?:url|uri|endpoint|webhook|dsn)$|(?:^|[-_])(?:host|hostname|hook|server|proxy|broker|addr|address)$`)
 
 // own is an address of this machine, or a value that is none.
-var own = lazyregexp.New(`^(?:[a-z+]+://)?(?:localhost|127\.[0-9.]+|\[::1\]|0\.0\.0\.0)(?:[:/].*)?$|^(?:[0-9]*|true|false|yes|no|on|off)$`)
+var own = lazyregexp.New(`^(?:[a-z+]+://)?(?:localhost|127\.[0-9.]+|\[::1\]|0\.0\.0\.0)(?:[:/][^@]*)?$|^(?:[0-9]*|true|false|yes|no|on|off)$`)
 
 // mayDo is mayWrite, and notes that such an option may have the program talk to another machine: it names an address, or
 // is called so.
 func mayDo(a *walk.Walker, c *walk.Call, option string, v word.Word) {
 	mayWrite(a, c, option, v)
-	if builds(c) && !own.MatchString(v.Text) && !strings.HasSuffix(option, v.Text) && (strings.Contains(v.Text, "://") || connecting.MatchString(option)) {
+	if builds(c) && option != "--" && !own.MatchString(v.Text) && !strings.HasSuffix(option, v.Text) && (strings.Contains(v.Text, "://") || connecting.MatchString(option)) {
 		c.EffectAt("option "+option+" "+v.Text, v)
 	}
 }
