@@ -255,7 +255,7 @@ func TestNoProposalReachesUnnamedPlaces(t *testing.T) {
 	w := newWorkplace(t)
 	dir := w.project("app")
 	for i := range 40 {
-		w.answered(dir, made{fmt.Sprintf("git pull --rebase origin branch-%d", i), "yes"}, nil)
+		w.answered(dir, made{fmt.Sprintf("git pull --rebase fork-%d main", i), "yes"}, nil)
 		w.answered(dir, made{fmt.Sprintf("gh search commits %d", i), "yes"}, nil)
 		w.answered(dir, made{fmt.Sprintf("ssh host-%d.example.com uptime", i), "yes"}, nil)
 		w.answered(dir, made{fmt.Sprintf("curl https://host-%d.example.com/x", i), "yes"}, nil)
