@@ -157,24 +157,30 @@ func (a *admission) proved(next http.HandlerFunc) http.HandlerFunc {
 			next(w, r)
 			return
 		}
-		body, ok := rawBody(w, r)
-		if !ok {
-			return
-		}
-		given, err := givenOf(r)
-		if err == nil {
-			act := r.Method + " " + r.URL.RequestURI()
-			var proof []byte
-			if proof, err = a.presence.CheckAct(act, body, given); err == nil {
-				err = a.noteProof(r, fmt.Sprintf("A person proved to be there: %s.", act), proof)
-			}
-		}
-		if err != nil {
+		r.Body = http.MaxBytesReader(w, r.Body, wire.MaxMessage)
+		if err := a.prove(r); err != nil {
 			a.reply.fail(w, r, err)
 			return
 		}
 		next(w, r)
 	})
+}
+
+func (a *admission) prove(r *http.Request) error {
+	data, err := rawBody(r)
+	if err != nil {
+		return err
+	}
+	given, err := givenOf(r)
+	if err != nil {
+		return err
+	}
+	act := r.Method + " " + r.URL.RequestURI()
+	proof, err := a.presence.CheckAct(act, data, given)
+	if err != nil {
+		return err
+	}
+	return a.noteProof(r, fmt.Sprintf("A person proved to be there: %s.", act), proof)
 }
 
 func (a *admission) noteProof(r *http.Request, summary string, proof []byte) error {

@@ -25,32 +25,25 @@ type approvalAPI struct {
 }
 
 func (s approvalAPI) routes(path func(string, methods)) {
-	path("/api/approvals", methods{"GET": s.may.viewer(s.handleApprovals)})
-	path("/api/approvals/{id}", methods{"POST": s.may.approver(s.handleAnswer)})
-	path("/api/sessions", methods{"GET": s.may.prompter(s.handleSessions, s.may.viewer(s.handleSessions))})
-	path("/api/approvals/{id}/changes", methods{"GET": s.may.approver(s.handleChanges)})
+	path("/api/approvals", methods{"GET": s.viewer(s.approvals)})
+	path("/api/approvals/{id}", methods{"POST": s.approver(s.answer)})
+	path("/api/sessions", methods{"GET": s.may.prompter(s.reply.of(s.sessions), s.viewer(s.sessions))})
+	path("/api/approvals/{id}/changes", methods{"GET": s.approver(s.with(partChanges, s.changes))})
 }
 
-func (s approvalAPI) handleApprovals(w http.ResponseWriter, _ *http.Request) {
-	pending := s.backend.Gate.Pending()
-	frames := make([]wire.ToolApproveRequest, 0, len(pending))
-	for _, a := range pending {
-		frames = append(frames, approveRequest(a))
-	}
-	rest.WriteList(w, "approvals", frames, s.hub.Problems())
+func (s approvalAPI) approvals(*http.Request) (any, error) {
+	return rest.Listed("approvals", wire.List(converted(s.backend.Gate.Pending(), approveRequest)), s.hub.Problems()), nil
 }
 
-// handleAnswer takes the members of tool_approve, without v and type. toolCallId may be left out: the
-// path has it.
-func (s approvalAPI) handleAnswer(w http.ResponseWriter, r *http.Request) {
+// answer takes the members of tool_approve, without v and type. toolCallId may be left out: the path has it.
+func (s approvalAPI) answer(r *http.Request) (any, error) {
 	var f wire.ToolApprove
-	if !s.reply.body(w, r, &f) {
-		return
+	if err := body(r, &f); err != nil {
+		return nil, err
 	}
 	id := r.PathValue("id")
 	if f.ToolCallID != "" && f.ToolCallID != id {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "toolCallId is not the approval in the path")
-		return
+		return nil, misfit("toolCallId is not the approval in the path")
 	}
 	f.ToolCallID = id
 	for _, a := range s.backend.Gate.Pending() { // its id alone says which one is meant
@@ -59,51 +52,43 @@ func (s approvalAPI) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if f.SessionID == "" {
-		s.reply.fail(w, r, gate.ErrNotPending)
-		return
+		return nil, gate.ErrNotPending
 	}
-	answer, refused := answerOf(&f, authorOf(r))
+	given, refused := answerOf(&f, authorOf(r))
 	if refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return
+		return nil, refused
 	}
-	given, err := givenOf(r)
-	if err != nil {
-		s.reply.fail(w, r, err)
-		return
+	var err error
+	if given.Presence, err = givenOf(r); err != nil {
+		return nil, err
 	}
-	answer.Presence = given
-	applied, err := s.backend.Gate.Answer(r.Context(), id, answer)
+	applied, err := s.backend.Gate.Answer(r.Context(), id, given)
 	switch {
 	case err == nil && applied:
-		rest.WriteJSON(w, http.StatusOK, map[string]bool{"applied": true})
+		return map[string]bool{"applied": true}, nil
 	case err == nil, errors.Is(err, gate.ErrNotPending):
-		notApplied(w, http.StatusNotFound, gate.ErrNotPending)
+		return notApplied(http.StatusNotFound, gate.ErrNotPending), nil
 	case errors.Is(err, gate.ErrAnother):
-		notApplied(w, http.StatusAccepted, err)
+		return notApplied(http.StatusAccepted, err), nil
 	case errors.Is(err, gate.ErrRefused):
-		notApplied(w, http.StatusConflict, err)
-	default:
-		s.reply.fail(w, r, err)
+		return notApplied(http.StatusConflict, err), nil
 	}
+	return nil, err
 }
 
-func notApplied(w http.ResponseWriter, status int, err error) {
+func notApplied(status int, err error) answer {
 	refused := refusalOf(err)
-	rest.WriteJSON(w, status, struct {
+	return answer{status, struct {
 		Applied bool           `json:"applied"`
 		Error   wire.RestError `json:"error"`
-	}{false, wire.RestError{Code: refused.Code, Message: refused.Message}})
+	}{false, wire.RestError{Code: refused.Code, Message: refused.Message}}}
 }
 
-func (s approvalAPI) handleSessions(w http.ResponseWriter, _ *http.Request) {
-	rest.WriteJSON(w, http.StatusOK, map[string]any{"sessions": wire.List(s.backend.Gate.Sessions())})
+func (s approvalAPI) sessions(*http.Request) (any, error) {
+	return map[string]any{"sessions": wire.List(s.backend.Gate.Sessions())}, nil
 }
 
-func (s approvalAPI) handleChanges(w http.ResponseWriter, r *http.Request) {
-	if !s.backend.offers(w, partChanges) {
-		return
-	}
+func (s approvalAPI) changes(r *http.Request) (any, error) {
 	changes, err := s.backend.Changes.Changes(r.PathValue("id"))
-	s.reply.answer(w, r, map[string]any{"changes": wire.List(changes)}, err)
+	return map[string]any{"changes": wire.List(changes)}, err
 }

@@ -9,13 +9,11 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"strings"
 	"time"
 
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
@@ -67,15 +65,6 @@ func (b *Backend) absent(p part) *wire.Refusal {
 		return nil
 	}
 	return wire.Refuse(wire.CodeBadMessage, "%s", p.absent)
-}
-
-// offers reports whether there is the part, and answers the request when there is not.
-func (b *Backend) offers(w http.ResponseWriter, p part) bool {
-	refused := b.absent(p)
-	if refused != nil {
-		rest.WriteError(w, http.StatusNotFound, refused.Code, refused.Message)
-	}
-	return refused == nil
 }
 
 // Gate is what waits for people, and takes their answers. Errors of Answer, SetAutonomy and Cancel are told apart with

@@ -244,11 +244,12 @@ type chatAPI struct {
 
 // routes are the conversation of a session, answered by the process that has it.
 func (s chatAPI) routes(path func(string, methods)) {
-	path("/api/sessions/{id}/chat", methods{"GET": s.may.viewer(s.handleConversation), "POST": s.may.approver(s.handleChat), "DELETE": s.may.approver(s.handleForget)})
+	path("/api/sessions/{id}/chat", methods{"GET": s.viewer(s.conversation), "POST": s.approver(ofSession(s.chat)), "DELETE": s.approver(s.forget)})
 }
 
-func (s chatAPI) handleConversation(w http.ResponseWriter, r *http.Request) {
+func (s chatAPI) conversation(r *http.Request) (any, error) {
 	s.conversations.mu.Lock()
+	defer s.conversations.mu.Unlock()
 	var turns []wire.ChatTurn
 	asking := false
 	if c := s.conversations.of[r.PathValue("id")]; c != nil {
@@ -257,27 +258,20 @@ func (s chatAPI) handleConversation(w http.ResponseWriter, r *http.Request) {
 			turns = append(turns, *c.asked)
 		}
 	}
-	s.conversations.mu.Unlock()
-	rest.WriteJSON(w, http.StatusOK, map[string]any{"turns": wire.List(turns), "asking": asking})
+	return map[string]any{"turns": wire.List(turns), "asking": asking}, nil
 }
 
-// handleChat takes the members of chat, without v and type, and answers when the model has.
-func (s chatAPI) handleChat(w http.ResponseWriter, r *http.Request) {
-	var f wire.Chat
-	id, ok := s.reply.ofSession(w, r, &f, &f.SessionID)
-	if !ok {
-		return
-	}
+// chat takes the members of chat, without v and type, and answers when the model has.
+func (s chatAPI) chat(r *http.Request, id string, f wire.Chat) (any, error) {
 	f.SessionID = id
 	if refused := checkChat(s.backend, &f); refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return
+		return nil, refused
 	}
 	asked, answered, err := s.conversations.converse(r.Context(), f, authorOf(r))
-	s.reply.answer(w, r, map[string]any{"turns": []wire.ChatTurn{asked, answered}, "asking": false}, err)
+	return map[string]any{"turns": []wire.ChatTurn{asked, answered}, "asking": false}, err
 }
 
-func (s chatAPI) handleForget(w http.ResponseWriter, r *http.Request) {
+func (s chatAPI) forget(r *http.Request) (any, error) {
 	id := r.PathValue("id")
-	s.reply.answer(w, r, map[string]string{"sessionId": id}, s.conversations.forget(id, authorOf(r)))
+	return map[string]string{"sessionId": id}, s.conversations.forget(id, authorOf(r))
 }

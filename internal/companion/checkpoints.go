@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"callgate/audit"
 	"callgate/internal/checkpoint"
-	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -100,70 +98,50 @@ type checkpointAPI struct{ api }
 // routes are answered by any process that shares the data directory, since checkpoints on the disk are
 // common to all; with checkpoints.storage memory by the one that serves the session: `?sessionId=`.
 func (s checkpointAPI) routes(path func(string, methods)) {
-	path("/api/checkpoints", methods{"GET": s.may.viewer(s.handleCheckpoints)})
-	path("/api/checkpoints/{id}/diff", methods{"GET": s.may.viewer(s.handleCheckpointDiff)})
-	path("/api/checkpoints/{id}/restore", methods{"POST": s.may.approver(s.handleRestoreCheckpoint)})
+	path("/api/checkpoints", methods{"GET": s.viewer(s.of(s.checkpoints))})
+	path("/api/checkpoints/{id}/diff", methods{"GET": s.viewer(s.of(s.diff))})
+	path("/api/checkpoints/{id}/restore", methods{"POST": s.approver(s.of(reading(s.restore)))})
 }
 
-func (s checkpointAPI) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
-	if !s.backend.offers(w, partCheckpoints) {
-		return
-	}
-	limit := checkpointsShown
-	if text := r.URL.Query().Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > auditMost {
-			rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "limit must be between 1 and "+strconv.Itoa(auditMost))
-			return
-		}
-		limit = n
+// of is a handler for checkpoints.
+func (s checkpointAPI) of(h handler) handler {
+	return s.with(partCheckpoints, func(r *http.Request) (any, error) {
+		done, err := h(r)
+		return done, ofCheckpoint(err)
+	})
+}
+
+func (s checkpointAPI) checkpoints(r *http.Request) (any, error) {
+	limit, err := limitOf(r.URL.Query().Get("limit"), checkpointsShown, auditMost)
+	if err != nil {
+		return nil, err
 	}
 	views, err := s.backend.Checkpoints.Checkpoints(r.URL.Query().Get("sessionId"), limit)
-	if err != nil {
-		s.failCheckpoint(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, wire.List(views))
+	return wire.List(views), err
 }
 
-// handleCheckpointDiff takes `?path=`, repeatable, to show only these files.
-func (s checkpointAPI) handleCheckpointDiff(w http.ResponseWriter, r *http.Request) {
-	if !s.backend.offers(w, partCheckpoints) {
-		return
-	}
+// diff takes `?path=`, repeatable, to show only these files.
+func (s checkpointAPI) diff(r *http.Request) (any, error) {
 	files, err := s.backend.Checkpoints.CheckpointDiff(r.Context(), r.PathValue("id"), r.URL.Query()["path"])
-	if err != nil {
-		s.failCheckpoint(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]any{"files": wire.List(files)})
+	return map[string]any{"files": wire.List(files)}, err
 }
 
-func (s checkpointAPI) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request) {
-	var f CheckpointRestore
-	if !s.backend.offers(w, partCheckpoints) || !s.reply.body(w, r, &f) {
-		return
-	}
+func (s checkpointAPI) restore(r *http.Request, f CheckpointRestore) (any, error) {
 	// The restore is completed even if the client goes away meanwhile.
 	done, err := s.backend.Checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f, authorOf(r))
-	if err != nil {
-		s.failCheckpoint(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, done)
+	return done, err
 }
 
-func (s checkpointAPI) failCheckpoint(w http.ResponseWriter, r *http.Request, err error) {
-	var conflict *checkpoint.ConflictError
-	switch {
-	case errors.As(err, &conflict):
-		rest.WriteJSON(w, http.StatusConflict, map[string]any{
+// ofCheckpoint adds to an error how the request is answered.
+func ofCheckpoint(err error) error {
+	if conflict, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
+		return &failure{answer{http.StatusConflict, map[string]any{
 			"error":     wire.RestError{Code: wire.CodeBadMessage, Message: "nothing was restored: some files are not as the call left them, or cannot be put back"},
 			"conflicts": conflict.Conflicts,
-		})
-	case errors.Is(err, checkpoint.ErrUnknown):
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
-	default:
-		s.reply.fail(w, r, err)
+		}}}
 	}
+	if errors.Is(err, checkpoint.ErrUnknown) {
+		return failed(http.StatusNotFound, wire.CodeBadMessage, err.Error())
+	}
+	return err
 }

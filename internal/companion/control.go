@@ -7,7 +7,6 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
@@ -18,26 +17,21 @@ type controlAPI struct{ api }
 // routes have the powers of the frames set_autonomy, cancel, agent_add and agent_remove. The process that has
 // the session answers.
 func (s controlAPI) routes(path func(string, methods)) {
-	path("/api/sessions/{id}/prompt", methods{"POST": s.may.prompter(s.handlePrompt, s.may.approver(s.handlePrompt))})
-	path("/api/sessions/{id}/autonomy", methods{"PUT": s.may.proved(s.handleAutonomy)})
-	path("/api/sessions/{id}/cancel", methods{"POST": s.may.approver(s.handleCancel)})
-	path("/api/commands", methods{"POST": s.may.approver(s.handleOwnCommand)})
-	path("/api/sessions/{id}/agents", methods{"POST": s.may.proved(s.handleAddAgent)})
-	path("/api/sessions/{id}/agents/{agent}", methods{"DELETE": s.may.proved(s.handleRemoveAgent)})
+	path("/api/sessions/{id}/prompt", methods{"POST": s.may.prompter(s.reply.of(ofSession(s.prompt)), s.approver(ofSession(s.prompt)))})
+	path("/api/sessions/{id}/autonomy", methods{"PUT": s.proved(ofSession(s.autonomy))})
+	path("/api/sessions/{id}/cancel", methods{"POST": s.approver(ofSession(s.cancel))})
+	path("/api/commands", methods{"POST": s.approver(reading(s.ownCommand))})
+	path("/api/sessions/{id}/agents", methods{"POST": s.proved(ofSession(s.addAgent))})
+	path("/api/sessions/{id}/agents/{agent}", methods{"DELETE": s.proved(s.removeAgent)})
 }
 
 // maxOwnCommand bounds a text of an OwnCommand, in bytes.
 const maxOwnCommand = 16 << 10
 
-// handleOwnCommand records a command that a person runs. It does not run the command.
-func (s controlAPI) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
-	var f wire.OwnCommand
-	if !s.reply.body(w, r, &f) {
-		return
-	}
+// ownCommand records a command that a person runs. It does not run the command.
+func (s controlAPI) ownCommand(r *http.Request, f wire.OwnCommand) (any, error) {
 	if f.Command == "" || len(f.Command) > maxOwnCommand || len(f.Dir) > maxOwnCommand || len(f.Outcome) > maxOwnCommand {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "command is missing, or a text is larger than 16 KiB")
-		return
+		return nil, misfit("command is missing, or a text is larger than 16 KiB")
 	}
 	summary := fmt.Sprintf("A person runs a shell command of their own, outside the gate: %q in %q.", f.Command, f.Dir)
 	if f.Outcome != "" {
@@ -46,49 +40,33 @@ func (s controlAPI) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 			summary = fmt.Sprintf("A person's own shell command %s after %d ms: %q.", f.Outcome, *f.Duration, f.Command)
 		}
 	}
-	s.reply.answer(w, r, map[string]bool{"recorded": true}, s.backend.Gate.Note(summary, authorOf(r)))
+	return map[string]bool{"recorded": true}, s.backend.Gate.Note(summary, authorOf(r))
 }
 
-// handleAutonomy takes the members of set_autonomy, without v and type.
-func (s controlAPI) handleAutonomy(w http.ResponseWriter, r *http.Request) {
-	var f wire.SetAutonomy
-	id, ok := s.reply.ofSession(w, r, &f, &f.SessionID)
-	if !ok {
-		return
-	}
-	s.reply.answer(w, r, map[string]string{"sessionId": id, "level": f.Level}, s.backend.Gate.SetAutonomy(id, f.Level, authorOf(r)))
+// autonomy takes the members of set_autonomy, without v and type.
+func (s controlAPI) autonomy(r *http.Request, id string, f wire.SetAutonomy) (any, error) {
+	return map[string]string{"sessionId": id, "level": f.Level}, s.backend.Gate.SetAutonomy(id, f.Level, authorOf(r))
 }
 
-// handleCancel ends the running calls of a session and withdraws what waits in it.
-func (s controlAPI) handleCancel(w http.ResponseWriter, r *http.Request) {
-	var f wire.Cancel
-	id, ok := s.reply.ofSession(w, r, &f, &f.SessionID)
-	if !ok {
-		return
-	}
-	s.reply.answer(w, r, map[string]string{"sessionId": id}, s.backend.Gate.Cancel(id, authorOf(r)))
+// cancel ends the running calls of a session and withdraws what waits in it.
+func (s controlAPI) cancel(r *http.Request, id string, _ wire.Cancel) (any, error) {
+	return map[string]string{"sessionId": id}, s.backend.Gate.Cancel(id, authorOf(r))
 }
 
-// handleAddAgent takes the members of agent_add, without v and type, and answers with the agent's id.
-func (s controlAPI) handleAddAgent(w http.ResponseWriter, r *http.Request) {
-	var f wire.AgentAdd
-	id, ok := s.reply.ofSession(w, r, &f, &f.SessionID)
-	if !ok {
-		return
-	}
+// addAgent takes the members of agent_add, without v and type, and answers with the agent's id.
+func (s controlAPI) addAgent(r *http.Request, id string, f wire.AgentAdd) (any, error) {
 	profile, info, refused := profileOf(&f)
 	if refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return
+		return nil, refused
 	}
 	agent, err := s.backend.Gate.AddAgent(id, profile, info, authorOf(r))
-	s.reply.answer(w, r, map[string]string{"sessionId": id, "agentId": agent}, err)
+	return map[string]string{"sessionId": id, "agentId": agent}, err
 }
 
-// handleRemoveAgent ends a registered profile.
-func (s controlAPI) handleRemoveAgent(w http.ResponseWriter, r *http.Request) {
+// removeAgent ends a registered profile.
+func (s controlAPI) removeAgent(r *http.Request) (any, error) {
 	id, agent := r.PathValue("id"), r.PathValue("agent")
-	s.reply.answer(w, r, map[string]string{"sessionId": id, "agentId": agent}, s.backend.Gate.RemoveAgent(id, agent, authorOf(r)))
+	return map[string]string{"sessionId": id, "agentId": agent}, s.backend.Gate.RemoveAgent(id, agent, authorOf(r))
 }
 
 // maxDescribed bounds, in bytes, what is said of one agent: everybody who watches gets it with each change of a team.
@@ -129,18 +107,12 @@ type Prompter interface {
 
 const promptOnly = "the prompt credential tells what the user said, and neither watches nor answers"
 
-// handlePrompt takes a prompt. Nothing of it is kept but fingerprints, in memory.
-func (s controlAPI) handlePrompt(w http.ResponseWriter, r *http.Request) {
-	var f wire.PromptTold
-	id, ok := s.reply.ofSession(w, r, &f, &f.SessionID)
-	if !ok {
-		return
-	}
+// prompt takes a prompt. Nothing of it is kept but fingerprints, in memory.
+func (s controlAPI) prompt(_ *http.Request, id string, f wire.PromptTold) (any, error) {
 	if f.Prompt == "" || s.backend.Prompts == nil {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "prompt is missing: the text that the user gave to the model")
-		return
+		return nil, misfit("prompt is missing: the text that the user gave to the model")
 	}
-	s.reply.answer(w, r, map[string]string{"sessionId": id}, s.backend.Prompts.Prompt(id, f.Prompt))
+	return map[string]string{"sessionId": id}, s.backend.Prompts.Prompt(id, f.Prompt)
 }
 
 // Freezer holds back everything but reading, for all processes of the data directory or for one session.
@@ -173,48 +145,38 @@ func (s freezeAPI) routes(path func(string, methods)) {
 	if s.backend.Freezer == nil {
 		return
 	}
-	path("/api/freeze", methods{"GET": s.may.viewer(s.handleFrozen), "PUT": s.may.approver(s.handlePutFreeze), "DELETE": s.may.proved(s.handleUnfreeze)})
+	path("/api/freeze", methods{"GET": s.viewer(s.frozen), "PUT": s.may.approver(s.handleFreeze), "DELETE": s.proved(reading(s.unfreeze))})
 }
 
-func (s freezeAPI) handleFrozen(w http.ResponseWriter, r *http.Request) {
+func (s freezeAPI) frozen(*http.Request) (any, error) {
 	frozen, err := s.backend.Freezer.Frozen()
 	said := Frozen{Frozen: wire.List(frozen)}
 	if err != nil {
 		s.reply.log.Warn("companion: what is frozen is not known", "error", err)
 		said.Unknown = "what is frozen cannot be read; callgate's log says why"
 	}
-	s.reply.answer(w, r, said, nil)
+	return said, nil
 }
 
-// handlePutFreeze freezes at once. An existing freeze could end sooner because of it.
-func (s freezeAPI) handlePutFreeze(w http.ResponseWriter, r *http.Request) {
-	if frozen, err := s.backend.Freezer.Frozen(); err != nil || len(frozen) > 0 {
-		s.may.proved(s.handleFreeze)(w, r)
-		return
-	}
-	s.handleFreeze(w, r)
-}
-
+// handleFreeze freezes at once. An existing freeze could end sooner because of it.
 func (s freezeAPI) handleFreeze(w http.ResponseWriter, r *http.Request) {
-	var f wire.FreezeRequest
-	if !s.reply.body(w, r, &f) {
-		return
+	serve := s.reply.of(reading(s.freeze))
+	if frozen, err := s.backend.Freezer.Frozen(); err != nil || len(frozen) > 0 {
+		serve = s.may.proved(serve)
 	}
-	if err := s.backend.Freezer.Freeze(gate.Freeze{SessionID: f.SessionID, Until: f.Until, Reason: f.Reason}, authorOf(r)); err != nil {
-		s.reply.fail(w, r, err)
-		return
-	}
-	s.handleFrozen(w, r)
+	serve(w, r)
 }
 
-func (s freezeAPI) handleUnfreeze(w http.ResponseWriter, r *http.Request) {
-	var f wire.FreezeRequest
-	if !s.reply.body(w, r, &f) {
-		return
+func (s freezeAPI) freeze(r *http.Request, f wire.FreezeRequest) (any, error) {
+	if err := s.backend.Freezer.Freeze(gate.Freeze{SessionID: f.SessionID, Until: f.Until, Reason: f.Reason}, authorOf(r)); err != nil {
+		return nil, err
 	}
+	return s.frozen(r)
+}
+
+func (s freezeAPI) unfreeze(r *http.Request, f wire.FreezeRequest) (any, error) {
 	if err := s.backend.Freezer.Unfreeze(f.SessionID, authorOf(r)); err != nil {
-		s.reply.fail(w, r, err)
-		return
+		return nil, err
 	}
-	s.handleFrozen(w, r)
+	return s.frozen(r)
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"callgate/audit"
-	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/internal/hooks"
 )
@@ -30,40 +29,30 @@ type hookAPI struct {
 // routes are answered by any process of the worker for what is switched, which all of them share. Runs and
 // failures are those of the process that answers (`?sessionId=`), and of all processes where none is named.
 func (s hookAPI) routes(path func(string, methods)) {
-	path("/api/hooks", methods{"GET": s.may.viewer(s.handleHooks)})
-	path("/api/hooks/{name}", methods{"PUT": s.may.proved(s.handleSetHook)})
+	path("/api/hooks", methods{"GET": s.viewer(s.with(partHooks, s.list))})
+	path("/api/hooks/{name}", methods{"PUT": s.proved(s.with(partHooks, reading(s.set)))})
 	if s.hosts != nil {
 		path("/hook/{host}", methods{"POST": s.hosts.ServeHTTP})
 		path("/hook/{host}/{event}", methods{"POST": s.hosts.ServeHTTP})
 	}
 }
 
-func (s hookAPI) handleHooks(w http.ResponseWriter, _ *http.Request) {
-	if s.backend.offers(w, partHooks) {
-		rest.WriteJSON(w, http.StatusOK, wire.List(s.backend.Hooks.Hooks()))
-	}
+func (s hookAPI) list(*http.Request) (any, error) {
+	return wire.List(s.backend.Hooks.Hooks()), nil
 }
 
-func (s hookAPI) handleSetHook(w http.ResponseWriter, r *http.Request) {
-	var f struct {
-		Enabled *bool `json:"enabled"`
-	}
-	if !s.backend.offers(w, partHooks) || !s.reply.body(w, r, &f) {
-		return
-	}
+func (s hookAPI) set(r *http.Request, f struct {
+	Enabled *bool `json:"enabled"`
+}) (any, error) {
 	if f.Enabled == nil {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, `the body has to say {"enabled": true} or {"enabled": false}`)
-		return
+		return nil, misfit(`the body has to say {"enabled": true} or {"enabled": false}`)
 	}
 	name := r.PathValue("name")
-	switch err := s.backend.Hooks.SetHook(name, *f.Enabled, authorOf(r)); {
-	case err == nil:
-		rest.WriteJSON(w, http.StatusOK, map[string]any{"name": name, "enabled": *f.Enabled})
-	case errors.Is(err, hooks.ErrUnknown):
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
-	default:
-		s.reply.fail(w, r, err)
+	err := s.backend.Hooks.SetHook(name, *f.Enabled, authorOf(r))
+	if errors.Is(err, hooks.ErrUnknown) {
+		err = failed(http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	}
+	return map[string]any{"name": name, "enabled": *f.Enabled}, err
 }
 
 // addHook adds what another process counts of the same hook, and keeps the failure that was last. A hook of another

@@ -7,7 +7,6 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/internal/retrieval"
 	"callgate/rag"
@@ -63,23 +62,30 @@ type indexAPI struct{ api }
 // routes are answered by the process that serves the session: `?sessionId=`. Without one, they are about all
 // workspaces of the process that answers: `?worker=`, or the hub.
 func (s indexAPI) routes(path func(string, methods)) {
-	path("/api/index", methods{"POST": s.may.approver(s.handleReindex), "DELETE": s.may.approver(s.handleClearIndex)})
-	path("/api/index/cancel", methods{"POST": s.may.approver(s.handleCancelIndex)})
-	path("/api/index/status", methods{"GET": s.may.viewer(s.handleIndexStatus)})
-	path("/api/search", methods{"POST": s.may.approver(s.handleSearch)})
+	path("/api/index", methods{"POST": s.approver(s.searching(reading(s.reindex))), "DELETE": s.approver(s.searching(s.clear))})
+	path("/api/index/cancel", methods{"POST": s.approver(s.searching(reading(s.cancel)))})
+	path("/api/index/status", methods{"GET": s.viewer(s.searching(s.status))})
+	path("/api/search", methods{"POST": s.approver(s.searching(reading(s.search)))})
 }
 
-// failRetrieval answers with what the error means.
-func (p replies) failRetrieval(w http.ResponseWriter, r *http.Request, err error) {
-	if refused := retrievalRefusal(err); refused != nil {
-		status := http.StatusNotFound
-		if refused.Code == wire.CodeBadMessage && !errors.Is(err, retrieval.ErrNoWorkspace) {
-			status = http.StatusBadRequest
-		}
-		rest.WriteError(w, status, refused.Code, refused.Message)
-		return
+// searching is a handler for what retrieval offers.
+func (a api) searching(h handler) handler {
+	return a.with(partRetrieval, func(r *http.Request) (any, error) {
+		done, err := h(r)
+		return done, ofRetrieval(err)
+	})
+}
+
+// ofRetrieval adds to an error how the request is answered.
+func ofRetrieval(err error) error {
+	refused := retrievalRefusal(err)
+	switch {
+	case refused == nil:
+		return err
+	case refused.Code == wire.CodeBadMessage && !errors.Is(err, retrieval.ErrNoWorkspace):
+		return refused
 	}
-	p.fail(w, r, err)
+	return failed(http.StatusNotFound, refused.Code, refused.Message)
 }
 
 // retrievalRefusal says in the words of the protocol what the error means; nil for a failure of callgate itself.
@@ -93,20 +99,13 @@ func retrievalRefusal(err error) *wire.Refusal {
 	return nil
 }
 
-func (s indexAPI) answerIndexes(w http.ResponseWriter, r *http.Request, status int, statuses []retrieval.Status, err error) {
-	if err != nil {
-		s.reply.failRetrieval(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, status, map[string]any{"indexes": wire.List(statuses)})
+func indexesOf(statuses []retrieval.Status) any {
+	return map[string]any{"indexes": wire.List(statuses)}
 }
 
-func (s indexAPI) handleIndexStatus(w http.ResponseWriter, r *http.Request) {
-	if !s.backend.offers(w, partRetrieval) {
-		return
-	}
+func (s indexAPI) status(r *http.Request) (any, error) {
 	statuses, err := s.backend.Retrieval.Statuses(r.URL.Query().Get("sessionId"))
-	s.answerIndexes(w, r, http.StatusOK, statuses, err)
+	return indexesOf(statuses), err
 }
 
 // indexChange is the body of what changes indexes. It may be {}.
@@ -115,56 +114,36 @@ type indexChange struct {
 	Force bool   `json:"force"` // POST /api/index: read every file again
 }
 
-func (s indexAPI) handleReindex(w http.ResponseWriter, r *http.Request) {
-	var f indexChange
-	if !s.backend.offers(w, partRetrieval) || !s.reply.body(w, r, &f) {
-		return
-	}
+func (s indexAPI) reindex(r *http.Request, f indexChange) (any, error) {
 	statuses, err := s.backend.Retrieval.Reindex(r.URL.Query().Get("sessionId"), f.Path, f.Force, authorOf(r))
-	s.answerIndexes(w, r, http.StatusAccepted, statuses, err)
+	return answer{http.StatusAccepted, indexesOf(statuses)}, err
 }
 
-func (s indexAPI) handleCancelIndex(w http.ResponseWriter, r *http.Request) {
-	var f indexChange
-	if !s.backend.offers(w, partRetrieval) || !s.reply.body(w, r, &f) {
-		return
-	}
+func (s indexAPI) cancel(r *http.Request, f indexChange) (any, error) {
 	statuses, err := s.backend.Retrieval.Cancel(r.URL.Query().Get("sessionId"), f.Path, authorOf(r))
-	s.answerIndexes(w, r, http.StatusOK, statuses, err)
+	return indexesOf(statuses), err
 }
 
-func (s indexAPI) handleClearIndex(w http.ResponseWriter, r *http.Request) {
-	if !s.backend.offers(w, partRetrieval) {
-		return
-	}
+func (s indexAPI) clear(r *http.Request) (any, error) {
 	query := r.URL.Query()
 	statuses, err := s.backend.Retrieval.Clear(r.Context(), query.Get("sessionId"), query.Get("path"), authorOf(r))
-	s.answerIndexes(w, r, http.StatusOK, statuses, err)
+	return indexesOf(statuses), err
 }
 
-func (s indexAPI) handleSearch(w http.ResponseWriter, r *http.Request) {
-	var f struct {
-		Query     string   `json:"query"`
-		Limit     int      `json:"limit"`
-		Path      string   `json:"path"`
-		Language  string   `json:"language"`
-		Kind      rag.Kind `json:"kind"`
-		Threshold float64  `json:"threshold"`
-	}
-	if !s.backend.offers(w, partRetrieval) || !s.reply.body(w, r, &f) {
-		return
-	}
+func (s indexAPI) search(r *http.Request, f struct {
+	Query     string   `json:"query"`
+	Limit     int      `json:"limit"`
+	Path      string   `json:"path"`
+	Language  string   `json:"language"`
+	Kind      rag.Kind `json:"kind"`
+	Threshold float64  `json:"threshold"`
+}) (any, error) {
 	if f.Query == "" {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "query is missing: a question, some words, or the name of a symbol")
-		return
+		return nil, misfit("query is missing: a question, some words, or the name of a symbol")
 	}
-	answer, err := s.backend.Retrieval.Search(r.Context(), r.URL.Query().Get("sessionId"), rag.Query{
+	found, err := s.backend.Retrieval.Search(r.Context(), r.URL.Query().Get("sessionId"), rag.Query{
 		Text: f.Query, Limit: f.Limit, Path: f.Path, Language: f.Language, Kind: f.Kind, Threshold: f.Threshold, WithText: true,
 	})
-	if err != nil {
-		s.reply.failRetrieval(w, r, err)
-		return
-	}
-	answer.Hits = wire.List(answer.Hits)
-	rest.WriteJSON(w, http.StatusOK, answer)
+	found.Hits = wire.List(found.Hits)
+	return found, err
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"callgate/internal/companion/hub"
-	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -37,11 +36,11 @@ type infoAPI struct {
 }
 
 func (s infoAPI) routes(path func(string, methods)) {
-	path("/api/info", methods{"GET": s.may.viewer(s.handleInfo)})
-	path("/api/hosts", methods{"GET": s.may.viewer(s.handleHosts)})
+	path("/api/info", methods{"GET": s.viewer(s.info)})
+	path("/api/hosts", methods{"GET": s.viewer(s.with(partHosts, s.hosts))})
 }
 
-func (s infoAPI) handleInfo(w http.ResponseWriter, r *http.Request) {
+func (s infoAPI) info(r *http.Request) (any, error) {
 	sessions := len(s.backend.Gate.Sessions())
 	all := info{
 		Name: "callgate", Version: s.options.Version, Protocols: protocols{[]int{wire.Version}, wire.List(s.options.Protocols)},
@@ -74,12 +73,10 @@ func (s infoAPI) handleInfo(w http.ResponseWriter, r *http.Request) {
 		all.Upstreams = append(all.Upstreams, theirs.Upstreams...)
 		all.Processes = append(all.Processes, wire.ProcessInfo{PID: p.PID, Replica: p.Replica, Worker: p.Worker, Version: p.Version, Sessions: theirs.Sessions, Silent: !answered})
 	}
-	rest.WriteJSON(w, http.StatusOK, all)
+	return all, nil
 }
 
-// handleHosts says how the LLM hosts on this machine stand to the gate: any process sees the same.
-func (s infoAPI) handleHosts(w http.ResponseWriter, _ *http.Request) {
-	if s.backend.offers(w, partHosts) {
-		rest.WriteJSON(w, http.StatusOK, wire.List(s.backend.Hosts()))
-	}
+// hosts says how the LLM hosts on this machine stand to the gate: any process sees the same.
+func (s infoAPI) hosts(*http.Request) (any, error) {
+	return wire.List(s.backend.Hosts()), nil
 }

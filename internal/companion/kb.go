@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"sync"
 
 	"github.com/gorilla/websocket"
@@ -148,100 +147,65 @@ type knowledgeAPI struct{ api }
 
 // routes are answered by the process that serves the session, which all of them name: `?sessionId=`.
 func (s knowledgeAPI) routes(path func(string, methods)) {
-	path("/api/kb", methods{"GET": s.may.viewer(s.handleKBList), "POST": s.may.approver(s.handleKBAdd)})
-	path("/api/kb/{id}", methods{"DELETE": s.may.approver(s.handleKBRemove)})
-	path("/api/kb/search", methods{"POST": s.may.approver(s.handleKBSearch)})
+	path("/api/kb", methods{"GET": s.viewer(s.of(s.list)), "POST": s.approver(s.of(s.add))})
+	path("/api/kb/{id}", methods{"DELETE": s.approver(s.of(s.remove))})
+	path("/api/kb/search", methods{"POST": s.approver(s.of(s.search))})
 }
 
-// kbSession returns the session that a request names. When it is "" the response is written.
-func (s knowledgeAPI) kbSession(w http.ResponseWriter, r *http.Request) string {
-	if !s.backend.offers(w, partRetrieval) {
-		return ""
-	}
-	session := r.URL.Query().Get("sessionId")
-	if refused := wire.OneSession(session); refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return ""
-	}
-	return session
+// of is a handler for the session that a request names.
+func (s knowledgeAPI) of(h func(*http.Request, string) (any, error)) handler {
+	return s.searching(func(r *http.Request) (any, error) {
+		session := r.URL.Query().Get("sessionId")
+		if refused := wire.OneSession(session); refused != nil {
+			return nil, refused
+		}
+		return h(r, session)
+	})
 }
 
-func (s knowledgeAPI) handleKBAdd(w http.ResponseWriter, r *http.Request) {
-	session := s.kbSession(w, r)
+func (s knowledgeAPI) add(r *http.Request, session string) (any, error) {
 	var f wire.KBAdd
-	if session == "" || !s.reply.body(w, r, &f) {
-		return
+	if err := body(r, &f); err != nil {
+		return nil, err
 	}
 	if f.Content == "" {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "content is missing")
-		return
+		return nil, misfit("content is missing")
 	}
 	id, err := s.backend.Retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, authorOf(r))
-	if err != nil {
-		s.reply.failRetrieval(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusCreated, map[string]string{"documentId": id})
+	return answer{http.StatusCreated, map[string]string{"documentId": id}}, err
 }
 
-func (s knowledgeAPI) handleKBSearch(w http.ResponseWriter, r *http.Request) {
-	session := s.kbSession(w, r)
+func (s knowledgeAPI) search(r *http.Request, session string) (any, error) {
 	var f wire.KBSearch
-	if session == "" || !s.reply.body(w, r, &f) {
-		return
+	if err := body(r, &f); err != nil {
+		return nil, err
 	}
 	if refused := f.Check(); refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return
+		return nil, refused
 	}
 	hits, err := s.backend.Retrieval.SearchDocuments(r.Context(), session, f.Query, f.Limit, f.Threshold)
-	if err != nil {
-		s.reply.failRetrieval(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]any{"results": wire.List(hits)})
+	return map[string]any{"results": wire.List(hits)}, err
 }
 
 // kbPage is how many documents a list has at most.
 const kbPage = 1000
 
-func (s knowledgeAPI) handleKBList(w http.ResponseWriter, r *http.Request) {
-	session := s.kbSession(w, r)
-	if session == "" {
-		return
-	}
-	limit := kbPage
-	if text := r.URL.Query().Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > kbPage {
-			rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "limit must be between 1 and "+strconv.Itoa(kbPage))
-			return
-		}
-		limit = n
+func (s knowledgeAPI) list(r *http.Request, session string) (any, error) {
+	limit, err := limitOf(r.URL.Query().Get("limit"), kbPage, kbPage)
+	if err != nil {
+		return nil, err
 	}
 	documents, err := s.backend.Retrieval.Documents(session)
-	if err != nil {
-		s.reply.failRetrieval(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]any{"documents": wire.List(documents[:min(len(documents), limit)]), "totalCount": len(documents)})
+	return map[string]any{"documents": wire.List(documents[:min(len(documents), limit)]), "totalCount": len(documents)}, err
 }
 
-func (s knowledgeAPI) handleKBRemove(w http.ResponseWriter, r *http.Request) {
-	session := s.kbSession(w, r)
-	if session == "" {
-		return
+func (s knowledgeAPI) remove(r *http.Request, session string) (any, error) {
+	id := r.PathValue("id")
+	found, err := s.backend.Retrieval.RemoveDocument(r.Context(), session, id, authorOf(r))
+	if err == nil && !found {
+		err = failed(http.StatusNotFound, wire.CodeBadMessage, "there is no such document")
 	}
-	found, err := s.backend.Retrieval.RemoveDocument(r.Context(), session, r.PathValue("id"), authorOf(r))
-	if err != nil {
-		s.reply.failRetrieval(w, r, err)
-		return
-	}
-	if !found {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "there is no such document")
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]any{"documentId": r.PathValue("id"), "found": true})
+	return map[string]any{"documentId": id, "found": true}, err
 }
 
 func hitOf(h rag.KBHit) wire.KBHit {

@@ -120,25 +120,20 @@ type pairAPI struct {
 }
 
 func (s pairAPI) routes(path func(string, methods)) {
-	path("/api/proof", methods{"GET": s.handleProof})
-	path("/api/pair", methods{"POST": s.may.approver(s.handlePair)})
-	path("/api/pair/redeem", methods{"POST": s.handleRedeem})
+	path("/api/proof", methods{"GET": s.reply.of(s.proof)})
+	path("/api/pair", methods{"POST": s.approver(reading(s.pair))})
+	path("/api/pair/redeem", methods{"POST": s.reply.of(s.redeem)})
 }
 
-// handlePair mints a code. It stands behind approver.
-func (s pairAPI) handlePair(w http.ResponseWriter, r *http.Request) {
-	var f wire.PairRequest
-	if !s.reply.body(w, r, &f) {
-		return
-	}
+// pair mints a code. It stands behind approver.
+func (s pairAPI) pair(r *http.Request, f wire.PairRequest) (any, error) {
 	wanted := credentials.Credential(f.Credential)
 	switch wanted.Role() {
 	case "":
 		wanted = credentials.View
 	case credentials.View, credentials.Approve:
 	default:
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "credential must be approve or view")
-		return
+		return nil, misfit("credential must be approve or view")
 	}
 	if person := hub.PersonOf(r); person != "" { // who hands on what is theirs, and nobody else's
 		f.Name = person
@@ -148,8 +143,7 @@ func (s pairAPI) handlePair(w http.ResponseWriter, r *http.Request) {
 	} else if person := wanted.Person(); person != "" {
 		f.Name = person
 	} else if refused := s.may.free(f.Name); refused != nil {
-		rest.WriteError(w, http.StatusForbidden, refused.Code, refused.Message)
-		return
+		return nil, failed(http.StatusForbidden, refused.Code, refused.Message)
 	}
 	name := []rune(tools.Visible(f.Name))
 	code := s.pairings.mint(wanted, "", string(name[:min(len(name), maxName)]))
@@ -158,37 +152,32 @@ func (s pairAPI) handlePair(w http.ResponseWriter, r *http.Request) {
 	if d := hub.DoorOf(r); s.may.presenceOn() && d != nil && !d.Remote {
 		minted.Host = "localhost" // browsers use no passkeys on addresses
 	}
-	rest.WriteJSON(w, http.StatusOK, minted)
+	return minted, nil
 }
 
-// handleRedeem exchanges a code for the credential that it was minted for. It needs no credential.
-func (s pairAPI) handleRedeem(w http.ResponseWriter, r *http.Request) {
+// redeem exchanges a code for the credential that it was minted for. It needs no credential.
+func (s pairAPI) redeem(r *http.Request) (any, error) {
 	if !rest.JsonBody(r) {
-		rest.WriteError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
-		return
+		return nil, failed(http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
 	}
 	if err := checkPeer(r); err != nil {
 		s.log.Warn("companion: pairing refused", slog.Any("error", err))
-		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "only a browser of the user who runs callgate can pair")
-		return
+		return nil, failed(http.StatusForbidden, wire.CodeUnauthorized, "only a browser of the user who runs callgate can pair")
 	}
 	var f struct {
 		Code string `json:"code"`
 	}
-	if !s.reply.body(w, r, &f) {
-		return
+	if err := body(r, &f); err != nil {
+		return nil, err
 	}
 	found, ok, limited := s.pairings.redeem(f.Code)
 	switch {
 	case limited:
 		s.log.Warn("companion: pairing refused: too many wrong codes")
-		w.Header().Set("Retry-After", "60")
-		rest.WriteError(w, http.StatusTooManyRequests, wire.CodeUnauthorized, "too many wrong codes: wait a minute, then run callgate open again")
-		return
+		return nil, failed(http.StatusTooManyRequests, wire.CodeUnauthorized, "too many wrong codes: wait a minute, then run callgate open again")
 	case !ok:
 		s.log.Warn("companion: pairing refused: the code is wrong, used or too old")
-		rest.WriteError(w, http.StatusUnauthorized, wire.CodeUnauthorized, "the code is wrong, was used already, or is older than a minute")
-		return
+		return nil, failed(http.StatusUnauthorized, wire.CodeUnauthorized, "the code is wrong, was used already, or is older than a minute")
 	}
 	store, secret := s.credentials, string(found.credential)
 	if found.tenant != "" {
@@ -196,13 +185,10 @@ func (s pairAPI) handleRedeem(w http.ResponseWriter, r *http.Request) {
 	}
 	token, err := store.Token(found.credential)
 	if err != nil {
-		s.reply.fail(w, r, err)
-		return
+		return nil, err
 	}
 	s.log.Info("companion: page paired", "credential", found.credential, "name", found.name)
-	rest.WriteJSON(w, http.StatusOK, map[string]string{
-		"token": token, "credential": string(found.credential.Role()), "secret": secret, "name": found.name,
-	})
+	return map[string]string{"token": token, "credential": string(found.credential.Role()), "secret": secret, "name": found.name}, nil
 }
 
 // checkPeer refuses a request whose other end is known to be another user's process.
@@ -230,9 +216,9 @@ func checkPeer(r *http.Request) error {
 // its own. The proof covers the address, so nobody can get one by passing the question on to the real companion at
 // another port.
 
-// handleProof answers GET /api/proof?credential=approve&nonce=HEX. It needs no credential, and tells
+// proof answers GET /api/proof?credential=approve&nonce=HEX. It needs no credential, and tells
 // nothing to those who have none.
-func (s pairAPI) handleProof(w http.ResponseWriter, r *http.Request) {
+func (s pairAPI) proof(r *http.Request) (any, error) {
 	asked, nonce, store := r.URL.Query().Get("credential"), r.URL.Query().Get("nonce"), s.credentials
 	if tenant, its, ok := strings.Cut(asked, "/"); ok && s.all() != nil {
 		store, asked = s.storeOf(tenant), its
@@ -241,30 +227,25 @@ func (s pairAPI) handleProof(w http.ResponseWriter, r *http.Request) {
 	switch name.Role() {
 	case credentials.Approve, credentials.View, credentials.Tools, credentials.Prompt:
 	default:
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "credential must be approve, view, tools or prompt")
-		return
+		return nil, misfit("credential must be approve, view, tools or prompt")
 	}
 	if raw, err := hex.DecodeString(nonce); err != nil || len(nonce) != credentials.NonceLength || len(raw) == 0 {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "nonce must be 64 hex digits")
-		return
+		return nil, misfit("nonce must be 64 hex digits")
 	}
 	door := hub.DoorOf(r)
 	if door == nil {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "the hub has had its proof")
-		return
+		return nil, failed(http.StatusNotFound, wire.CodeBadMessage, "the hub has had its proof")
 	}
 	token, err := store.Token(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "there is no such credential")
-		return
+		return nil, misfit("there is no such credential")
 	}
 	if err != nil {
-		s.reply.fail(w, r, err)
-		return
+		return nil, err
 	}
 	address := door.Address
 	if door.Remote { // the name that the client knows, which guard has checked, and the certificate has proven
 		address = r.Host
 	}
-	rest.WriteJSON(w, http.StatusOK, map[string]string{"proof": credentials.Proof(token, nonce, address)})
+	return map[string]string{"proof": credentials.Proof(token, nonce, address)}, nil
 }

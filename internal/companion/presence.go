@@ -28,9 +28,9 @@ func (s passkeyAPI) routes(path func(string, methods)) {
 	if s.may.presence == nil {
 		return
 	}
-	path("/api/presence", methods{"GET": s.may.viewer(s.handlePresence)})
-	path("/api/presence/keys", methods{"POST": s.may.approver(s.handleAddKey)})
-	path("/api/presence/keys/{id}", methods{"DELETE": s.may.approver(s.handleRemoveKey)})
+	path("/api/presence", methods{"GET": s.viewer(s.keys)})
+	path("/api/presence/keys", methods{"POST": s.approver(s.add)})
+	path("/api/presence/keys/{id}", methods{"DELETE": s.approver(s.remove)})
 }
 
 // givenOf is what a REST request brings to prove that a person is there.
@@ -44,81 +44,76 @@ func givenOf(r *http.Request) (gate.PresenceGiven, error) {
 	return given, nil
 }
 
-// rawBody reads the body, and leaves it to be read again. When it is not ok the response is written.
-func rawBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxMessage))
+// rawBody reads the body, and leaves it to be read again.
+func rawBody(r *http.Request) ([]byte, error) {
+	data, err := io.ReadAll(r.Body)
 	if err != nil {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "the body could not be read, or is larger than 4 MiB")
-		return nil, false
+		return nil, misfit("the body could not be read, or is larger than 4 MiB")
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return body, true
+	r.Body = io.NopCloser(bytes.NewReader(data))
+	return data, nil
 }
 
-func (s passkeyAPI) handlePresence(w http.ResponseWriter, _ *http.Request) {
+func (s passkeyAPI) keys(*http.Request) (any, error) {
 	keys, err := s.may.presence.Keys.List()
 	if err != nil {
 		s.log.Error("companion: the passkeys cannot be read", "error", err)
-		rest.WriteError(w, http.StatusInternalServerError, wire.CodeInternal, rest.FailedText)
-		return
+		return nil, failed(http.StatusInternalServerError, wire.CodeInternal, rest.FailedText)
 	}
 	view := wire.PresenceView{Needs: string(s.may.presence.Class()), Page: s.may.presence.Page(), Keys: []wire.PresenceKey{}}
 	for _, k := range keys {
 		view.Keys = append(view.Keys, wire.PresenceKey{ID: k.ID, Name: k.Name, Person: k.Person, Party: k.Party, Added: k.Added})
 	}
-	rest.WriteJSON(w, http.StatusOK, view)
+	return view, nil
 }
 
-// handleAddKey registers a passkey, which signs what is sent.
-func (s passkeyAPI) handleAddKey(w http.ResponseWriter, r *http.Request) {
-	body, ok := rawBody(w, r)
-	if !ok {
-		return
+// add registers a passkey, which signs what is sent.
+func (s passkeyAPI) add(r *http.Request) (any, error) {
+	data, err := rawBody(r)
+	if err != nil {
+		return nil, err
 	}
 	var f wire.PresenceAdd
-	if !s.reply.body(w, r, &f) {
-		return
+	if err := body(r, &f); err != nil {
+		return nil, err
 	}
 	given, err := givenOf(r)
-	if err == nil {
-		key := presence.Key{ID: f.ID, Name: f.Name, Public: f.Public}
-		err = s.may.presence.Register(key, f.Code, presence.ActAdd, body, given, func(proof []byte) error {
-			return s.may.noteProof(r, fmt.Sprintf("Passkey added: %q, %s", f.Name, f.ID), proof)
-		})
-	}
 	if err != nil {
-		s.failPresence(w, r, err)
-		return
+		return nil, err
 	}
-	s.handlePresence(w, r)
+	err = s.may.presence.Register(presence.Key{ID: f.ID, Name: f.Name, Public: f.Public}, f.Code, presence.ActAdd, data, given, func(proof []byte) error {
+		return s.may.noteProof(r, fmt.Sprintf("Passkey added: %q, %s", f.Name, f.ID), proof)
+	})
+	return s.keysAfter(r, err)
 }
 
-// handleRemoveKey removes a passkey. A registered passkey must sign that, whatever approvers.presence says.
-func (s passkeyAPI) handleRemoveKey(w http.ResponseWriter, r *http.Request) {
+// remove removes a passkey. A registered passkey must sign that, whatever approvers.presence says.
+func (s passkeyAPI) remove(r *http.Request) (any, error) {
 	id := r.PathValue("id")
 	given, err := givenOf(r)
-	if err == nil {
-		var proof []byte
-		if proof, err = s.may.presence.CheckAct(presence.ActRemove+id, nil, given); err == nil {
-			var removed presence.Key
-			if removed, err = s.may.presence.Keys.Remove(id); err == nil {
-				err = s.may.noteProof(r, presence.RemovedSummary(removed), proof)
-			}
-		}
-	}
 	if err != nil {
-		s.failPresence(w, r, err)
-		return
+		return nil, err
 	}
-	s.handlePresence(w, r)
+	proof, err := s.may.presence.CheckAct(presence.ActRemove+id, nil, given)
+	var removed presence.Key
+	if err == nil {
+		removed, err = s.may.presence.Keys.Remove(id)
+	}
+	if err == nil {
+		err = s.may.noteProof(r, presence.RemovedSummary(removed), proof)
+	}
+	return s.keysAfter(r, err)
 }
 
-// failPresence is fail for errors that say what the person did wrong.
-func (s passkeyAPI) failPresence(w http.ResponseWriter, r *http.Request, err error) {
-	if told := presence.ToldError(nil); errors.As(err, &told) {
-		err = wire.Refuse(wire.CodeBadMessage, "%v", told)
+// keysAfter answers a change. Errors may say what the person did wrong.
+func (s passkeyAPI) keysAfter(r *http.Request, err error) (any, error) {
+	if told, ok := errors.AsType[presence.ToldError](err); ok {
+		return nil, misfit("%v", told)
 	}
-	s.reply.fail(w, r, err)
+	if err != nil {
+		return nil, err
+	}
+	return s.keys(r)
 }
 
 // challengeOf is what the page's browser has to have signed, nil when the request came from elsewhere.

@@ -6,8 +6,6 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/companion/hub"
-	"callgate/internal/companion/rest"
-	"callgate/internal/companion/wire"
 	"callgate/internal/push"
 )
 
@@ -25,54 +23,37 @@ type pushAPI struct{ api }
 
 // routes are answered by the process that is asked, for all: the browsers are in a file that they share.
 func (s pushAPI) routes(path func(string, methods)) {
-	pushing := func(handle http.HandlerFunc) http.HandlerFunc {
-		return s.may.approver(func(w http.ResponseWriter, r *http.Request) {
-			if s.backend.offers(w, partPusher) {
-				handle(w, r)
-			}
-		})
-	}
-	path("/api/push", methods{"GET": s.may.approver(s.handlePushKey), "POST": pushing(s.handleAddDevice), "DELETE": pushing(s.handleRemoveDevice)})
+	path("/api/push", methods{"GET": s.approver(s.key), "POST": s.approver(s.with(partPusher, reading(s.add))), "DELETE": s.approver(s.with(partPusher, reading(s.remove)))})
 }
 
-func (s pushAPI) handlePushKey(w http.ResponseWriter, r *http.Request) {
+func (s pushAPI) key(*http.Request) (any, error) {
 	if s.backend.Pusher == nil { // no error: the page asks each time
-		rest.WriteJSON(w, http.StatusOK, map[string]string{"key": ""})
-		return
+		return map[string]string{"key": ""}, nil
 	}
 	key, err := s.backend.Pusher.PushKey()
-	s.reply.answer(w, r, map[string]string{"key": key}, err)
+	return map[string]string{"key": key}, err
 }
 
-func (s pushAPI) handleAddDevice(w http.ResponseWriter, r *http.Request) {
-	var f struct {
-		Endpoint string `json:"endpoint"`
-		P256dh   string `json:"p256dh"`
-		Auth     string `json:"auth"`
+func (s pushAPI) add(r *http.Request, f struct {
+	Endpoint string `json:"endpoint"`
+	P256dh   string `json:"p256dh"`
+	Auth     string `json:"auth"`
+}) (any, error) {
+	err := s.backend.Pusher.AddDevice(push.Device{Endpoint: f.Endpoint, P256dh: f.P256dh, Auth: f.Auth, Person: hub.PersonOf(r)}, authorOf(r))
+	if errors.Is(err, push.ErrDevice) {
+		return nil, misfit("%v", err)
 	}
-	if !s.reply.body(w, r, &f) {
-		return
+	if err != nil {
+		return nil, err
 	}
-	switch err := s.backend.Pusher.AddDevice(push.Device{Endpoint: f.Endpoint, P256dh: f.P256dh, Auth: f.Auth, Person: hub.PersonOf(r)}, authorOf(r)); {
-	case errors.Is(err, push.ErrDevice):
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, err.Error())
-	case err != nil:
-		s.reply.fail(w, r, err)
-	default:
-		s.handlePushKey(w, r)
-	}
+	return s.key(r)
 }
 
-func (s pushAPI) handleRemoveDevice(w http.ResponseWriter, r *http.Request) {
-	var f struct {
-		Endpoint string `json:"endpoint"`
-	}
-	if !s.reply.body(w, r, &f) {
-		return
-	}
+func (s pushAPI) remove(r *http.Request, f struct {
+	Endpoint string `json:"endpoint"`
+}) (any, error) {
 	if err := s.backend.Pusher.RemoveDevice(f.Endpoint, authorOf(r)); err != nil {
-		s.reply.fail(w, r, err)
-		return
+		return nil, err
 	}
-	s.handlePushKey(w, r)
+	return s.key(r)
 }

@@ -2,10 +2,12 @@ package companion
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"callgate/gate"
@@ -113,38 +115,97 @@ func (s *Server) owns(things, id string) bool {
 	return false
 }
 
-// replies reads what REST requests bring, and answers them.
+// handler does what a request asks for. It returns what is written as JSON, or why it could not be done.
+type handler func(r *http.Request) (any, error)
+
+// answer is what a handler returns for a status other than 200.
+type answer struct {
+	status int
+	body   any
+}
+
+// failure is an error that says how the request is answered.
+type failure struct{ answer }
+
+func (f *failure) Error() string { return fmt.Sprint(f.body) }
+
+func failed(status int, code, message string) error {
+	return &failure{answer{status, map[string]wire.RestError{"error": {Code: code, Message: message}}}}
+}
+
+// misfit refuses a request that does not fit.
+func misfit(format string, args ...any) error {
+	return wire.Refuse(wire.CodeBadMessage, format, args...)
+}
+
+func (a api) viewer(h handler) http.HandlerFunc   { return a.may.viewer(a.reply.of(h)) }
+func (a api) approver(h handler) http.HandlerFunc { return a.may.approver(a.reply.of(h)) }
+func (a api) proved(h handler) http.HandlerFunc   { return a.may.proved(a.reply.of(h)) }
+
+// with is a handler for a part that the backend may lack.
+func (a api) with(p part, h handler) handler {
+	return func(r *http.Request) (any, error) {
+		if !p.offered(a.backend) {
+			return nil, failed(http.StatusNotFound, wire.CodeBadMessage, p.absent)
+		}
+		return h(r)
+	}
+}
+
+// reading is a handler that takes a JSON body.
+func reading[T any](h func(*http.Request, T) (any, error)) handler {
+	return func(r *http.Request) (any, error) {
+		var f T
+		if err := body(r, &f); err != nil {
+			return nil, err
+		}
+		return h(r, f)
+	}
+}
+
+// ofSession is a handler of the session that the path names. The body may name it too.
+func ofSession[T interface{ NamedSession() string }](h func(*http.Request, string, T) (any, error)) handler {
+	return reading(func(r *http.Request, f T) (any, error) {
+		id := r.PathValue("id")
+		if refused := wire.OneSession(id); refused != nil {
+			return nil, refused
+		}
+		if f.NamedSession() != "" && f.NamedSession() != id {
+			return nil, misfit("sessionId is not the session in the path")
+		}
+		return h(r, id, f)
+	})
+}
+
+// replies answers REST requests.
 type replies struct{ log *slog.Logger }
 
-// body reads the JSON body into f, as rest.DecodeBody does. When it is false the response is written.
-func (p replies) body(w http.ResponseWriter, r *http.Request, f any) bool {
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxMessage))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		rest.WriteError(w, http.StatusRequestEntityTooLarge, wire.CodeBadMessage, "the body is larger than 4 MiB")
-		return false
+// of answers with what the handler returns.
+func (p replies) of(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, wire.MaxMessage)
+		done, err := h(r)
+		if err != nil {
+			p.fail(w, r, err)
+			return
+		}
+		other, ok := done.(answer)
+		if !ok {
+			other = answer{http.StatusOK, done}
+		}
+		rest.WriteJSON(w, other.status, other.body)
 	}
-	if err != nil {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "the body could not be read")
-		return false
-	}
-	if refused := rest.DecodeBody(data, f); refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return false
-	}
-	return true
 }
 
-// answer answers with v, or with what the error means.
-func (p replies) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
-	if err != nil {
-		p.fail(w, r, err)
+// fail answers with what the error means.
+func (p replies) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if told, ok := errors.AsType[*failure](err); ok {
+		if told.status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "60")
+		}
+		rest.WriteJSON(w, told.status, told.body)
 		return
 	}
-	rest.WriteJSON(w, http.StatusOK, v)
-}
-
-// fail answers with what the backend's error means.
-func (p replies) fail(w http.ResponseWriter, r *http.Request, err error) {
 	refused := refusalOf(err)
 	if needed, ok := presence.IsNeeded(err); ok {
 		rest.WriteJSON(w, http.StatusForbidden, map[string]wire.RestError{"error": {Code: refused.Code, Message: refused.Message, Presence: challengeOf(needed)}})
@@ -167,20 +228,29 @@ func (p replies) fail(w http.ResponseWriter, r *http.Request, err error) {
 	rest.WriteError(w, status, refused.Code, refused.Message)
 }
 
-// ofSession reads the body into f, and returns the one session that the path names; the body may name it too, in
-// named. When it is not ok the response is written.
-func (p replies) ofSession(w http.ResponseWriter, r *http.Request, f any, named *string) (id string, ok bool) {
-	if !p.body(w, r, f) {
-		return "", false
+// body reads the JSON body into f, as rest.DecodeBody does.
+func body(r *http.Request, f any) error {
+	data, err := io.ReadAll(r.Body)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return failed(http.StatusRequestEntityTooLarge, wire.CodeBadMessage, "the body is larger than 4 MiB")
 	}
-	id = r.PathValue("id")
-	if refused := wire.OneSession(id); refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return "", false
+	if err != nil {
+		return misfit("the body could not be read")
 	}
-	if *named != "" && *named != id {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "sessionId is not the session in the path")
-		return "", false
+	if refused := rest.DecodeBody(data, f); refused != nil {
+		return refused
 	}
-	return id, true
+	return nil
+}
+
+// limitOf reads how many things a request wants to be listed, up to most.
+func limitOf(text string, otherwise, most int) (int, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, misfit("limit must be between 1 and %d", most)
+	}
+	return n, nil
 }

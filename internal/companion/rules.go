@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"callgate/audit"
-	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/permissions"
 	"callgate/permissions/lint"
@@ -100,97 +99,68 @@ type ruleAPI struct{ api }
 // routes are answered by any process of the worker: `?worker=`; the grants of a session by the one that serves
 // it: `?sessionId=`. Grants that are in the file are listed by each of them, under the same id.
 func (s ruleAPI) routes(path func(string, methods)) {
-	path("/api/rules", methods{"GET": s.may.viewer(s.handleRules), "PUT": s.may.proved(s.handleReplaceRules)})
-	path("/api/rules/check", methods{"POST": s.may.approver(s.handleCheckRules)})
-	path("/api/grants", methods{"GET": s.may.viewer(s.handleGrants)})
-	path("/api/grants/{id}", methods{"DELETE": s.may.approver(s.handleRevokeGrant)})
+	path("/api/rules", methods{"GET": s.viewer(s.ruled(s.rules)), "PUT": s.proved(s.ruled(reading(s.replace)))})
+	path("/api/rules/check", methods{"POST": s.approver(s.ruled(reading(s.check)))})
+	path("/api/grants", methods{"GET": s.viewer(s.ruled(s.grants))})
+	path("/api/grants/{id}", methods{"DELETE": s.approver(s.ruled(s.revoke))})
 }
 
-// ruled answers the request when there are no rules to be seen, or when it is about those of another worker.
-func (s ruleAPI) ruled(w http.ResponseWriter, r *http.Request) bool {
-	worker := r.URL.Query().Get("worker")
-	switch {
-	case !s.backend.offers(w, partRules):
-	case worker != "" && worker != s.backend.Rules.Worker():
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate runs another worker")
-	default:
-		return true
-	}
-	return false
+// ruled is a handler for rules that are to be seen, and not those of another worker.
+func (a api) ruled(h handler) handler {
+	return a.with(partRules, func(r *http.Request) (any, error) {
+		if worker := r.URL.Query().Get("worker"); worker != "" && worker != a.backend.Rules.Worker() {
+			return nil, failed(http.StatusNotFound, wire.CodeBadMessage, "this callgate runs another worker")
+		}
+		return h(r)
+	})
 }
 
-func (s ruleAPI) handleRules(w http.ResponseWriter, r *http.Request) {
-	if !s.ruled(w, r) {
-		return
-	}
+func (s ruleAPI) rules(*http.Request) (any, error) {
 	view, err := s.backend.Rules.Rules()
-	if err != nil {
-		s.reply.fail(w, r, err)
-		return
-	}
 	view.Layers = wire.List(view.Layers)
-	rest.WriteJSON(w, http.StatusOK, view)
+	return view, err
 }
 
-func (s ruleAPI) handleCheckRules(w http.ResponseWriter, r *http.Request) {
-	var f struct {
-		Text string `json:"text"`
-	}
-	if !s.ruled(w, r) || !s.reply.body(w, r, &f) {
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, s.backend.Rules.CheckRules(f.Text))
+func (s ruleAPI) check(_ *http.Request, f struct {
+	Text string `json:"text"`
+}) (any, error) {
+	return s.backend.Rules.CheckRules(f.Text), nil
 }
 
-// handleReplaceRules takes the new text and the one that the editor began with. If two people edit at once, the second
-// learns of the first.
-func (s ruleAPI) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
-	var f struct {
-		Base *string `json:"base"`
-		Text *string `json:"text"`
-	}
-	if !s.ruled(w, r) || !s.reply.body(w, r, &f) {
-		return
-	}
+// replace takes the new text and the one that the editor began with. If two people edit at once, the second learns of
+// the first.
+func (s ruleAPI) replace(r *http.Request, f struct {
+	Base *string `json:"base"`
+	Text *string `json:"text"`
+}) (any, error) {
 	if f.Base == nil || f.Text == nil {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
-		return
+		return nil, misfit("base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
 	}
 	err := s.backend.Rules.ReplaceRules(*f.Base, *f.Text, authorOf(r))
-	var fault *permissions.FileError
-	switch {
-	case err == nil:
-		s.handleRules(w, r)
-	case errors.As(err, &fault):
-		rest.WriteJSON(w, http.StatusUnprocessableEntity, map[string]any{
+	if fault, ok := errors.AsType[*permissions.FileError](err); ok {
+		return nil, &failure{answer{http.StatusUnprocessableEntity, map[string]any{
 			"error": wire.RestError{Code: wire.CodeBadMessage, Message: fault.Error()}, "fault": RulesFault{fault.Line, fault.Column, fault.Message},
-		})
-	case errors.Is(err, store.ErrRulesChanged):
-		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, "someone else changed the rules since you began to edit; nothing was saved, load them again")
-	default:
-		s.reply.fail(w, r, err)
+		}}}
 	}
+	if errors.Is(err, store.ErrRulesChanged) {
+		return nil, failed(http.StatusConflict, wire.CodeBadMessage, "someone else changed the rules since you began to edit; nothing was saved, load them again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.rules(r)
 }
 
-func (s ruleAPI) handleGrants(w http.ResponseWriter, r *http.Request) {
-	if !s.ruled(w, r) {
-		return
-	}
+func (s ruleAPI) grants(*http.Request) (any, error) {
 	grants, err := s.backend.Rules.Grants()
-	s.reply.answer(w, r, map[string][]GrantView{"grants": wire.List(grants)}, err)
+	return map[string][]GrantView{"grants": wire.List(grants)}, err
 }
 
-func (s ruleAPI) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
-	if !s.ruled(w, r) {
-		return
-	}
+func (s ruleAPI) revoke(r *http.Request) (any, error) {
 	id := r.PathValue("id")
-	switch err := s.backend.Rules.RevokeGrant(id, authorOf(r)); {
-	case err == nil:
-		rest.WriteJSON(w, http.StatusOK, map[string]string{"revoked": id})
-	case errors.Is(err, ErrNoGrant):
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
-	default:
-		s.reply.fail(w, r, err)
+	err := s.backend.Rules.RevokeGrant(id, authorOf(r))
+	if errors.Is(err, ErrNoGrant) {
+		err = failed(http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	}
+	return map[string]string{"revoked": id}, err
 }

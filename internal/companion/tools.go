@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"callgate/audit"
-	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -33,51 +32,36 @@ type toolAPI struct{ api }
 
 // routes are answered by the process that serves the session: `?sessionId=`, or the member of the body.
 func (s toolAPI) routes(path func(string, methods)) {
-	path("/api/tools", methods{"GET": s.may.viewer(s.handleTools)})
-	path("/api/tools/accept", methods{"POST": s.may.proved(s.handleAcceptTool)})
+	path("/api/tools", methods{"GET": s.viewer(s.with(partTools, s.list))})
+	path("/api/tools/accept", methods{"POST": s.proved(s.with(partTools, reading(s.accept)))})
 }
 
-func (s toolAPI) handleTools(w http.ResponseWriter, r *http.Request) {
-	if !s.backend.offers(w, partTools) {
-		return
-	}
+func (s toolAPI) list(r *http.Request) (any, error) {
 	view, err := s.backend.Tools.Tools(r.URL.Query().Get("sessionId"))
-	if err != nil {
-		s.reply.fail(w, r, err)
-		return
-	}
 	view.Servers = wire.List(view.Servers)
 	for i := range view.Servers {
 		view.Servers[i].Offered = wire.List(view.Servers[i].Offered)
 	}
-	rest.WriteJSON(w, http.StatusOK, view)
+	return view, err
 }
 
-func (s toolAPI) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
-	var f struct {
-		Tool string `json:"tool"`
-		Hash string `json:"hash"`
-	}
-	if !s.backend.offers(w, partTools) || !s.reply.body(w, r, &f) {
-		return
-	}
+func (s toolAPI) accept(r *http.Request, f struct {
+	Tool string `json:"tool"`
+	Hash string `json:"hash"`
+}) (any, error) {
 	if f.Tool == "" || f.Hash == "" {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "tool and hash are required: the hash of the definition that was looked at, as GET /api/tools gave it")
-		return
+		return nil, misfit("tool and hash are required: the hash of the definition that was looked at, as GET /api/tools gave it")
 	}
 	session := r.URL.Query().Get("sessionId")
 	if refused := wire.OneSession(session); refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return
+		return nil, refused
 	}
-	switch err := s.backend.Tools.AcceptTool(session, f.Tool, f.Hash, authorOf(r)); {
-	case err == nil:
-		rest.WriteJSON(w, http.StatusOK, map[string]string{"accepted": f.Tool})
+	err := s.backend.Tools.AcceptTool(session, f.Tool, f.Hash, authorOf(r))
+	switch {
 	case errors.Is(err, ErrNoTool):
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
+		err = failed(http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	case errors.Is(err, ErrDefinition):
-		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, err.Error())
-	default:
-		s.reply.fail(w, r, err)
+		err = failed(http.StatusConflict, wire.CodeBadMessage, err.Error())
 	}
+	return map[string]string{"accepted": f.Tool}, err
 }

@@ -3,7 +3,6 @@ package companion
 import (
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"callgate/audit"
@@ -55,47 +54,32 @@ type SuggestionView struct {
 type trailAPI struct{ api }
 
 func (s trailAPI) routes(path func(string, methods)) {
-	path("/api/audit", methods{"GET": s.may.viewer(s.handleAudit)})
-	path("/api/report", methods{"GET": s.may.viewer(s.handleReport)})
-	path("/api/rules/suggestions", methods{"GET": s.may.viewer(s.handleSuggestions), "POST": s.may.proved(s.handleTakeSuggestions)})
+	path("/api/audit", methods{"GET": s.viewer(s.audit)})
+	path("/api/report", methods{"GET": s.viewer(s.with(partReports, s.report))})
+	path("/api/rules/suggestions", methods{"GET": s.viewer(s.ruled(s.suggestions)), "POST": s.proved(s.ruled(reading(s.takeSuggestions)))})
 }
 
-func (s trailAPI) handleSuggestions(w http.ResponseWriter, r *http.Request) {
-	if !ruleAPI(s).ruled(w, r) {
-		return
-	}
-	if s.backend.Suggestions == nil {
-		rest.WriteJSON(w, http.StatusOK, SuggestionsView{Proposals: []SuggestionView{}})
-		return
-	}
-	view, err := s.backend.Suggestions.Suggest()
-	if err != nil {
-		s.reply.fail(w, r, err)
-		return
+func (s trailAPI) suggestions(*http.Request) (any, error) {
+	var view SuggestionsView
+	var err error
+	if s.backend.Suggestions != nil {
+		view, err = s.backend.Suggestions.Suggest()
 	}
 	view.Proposals = wire.List(view.Proposals)
-	rest.WriteJSON(w, http.StatusOK, view)
+	return view, err
 }
 
-func (s trailAPI) handleTakeSuggestions(w http.ResponseWriter, r *http.Request) {
-	var f struct {
-		IDs []string `json:"ids"`
-	}
-	if !ruleAPI(s).ruled(w, r) || !s.reply.body(w, r, &f) {
-		return
-	}
+func (s trailAPI) takeSuggestions(r *http.Request, f struct {
+	IDs []string `json:"ids"`
+}) (any, error) {
 	if s.backend.Suggestions == nil || len(f.IDs) == 0 {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "ids is required: those of GET /api/rules/suggestions")
-		return
+		return nil, misfit("ids is required: those of GET /api/rules/suggestions")
 	}
-	switch err := s.backend.Suggestions.TakeSuggestions(f.IDs, authorOf(r)); {
-	case err == nil:
-		rest.WriteJSON(w, http.StatusOK, map[string][]string{"added": f.IDs})
-	case errors.Is(err, ErrNoSuggestion):
-		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, err.Error())
-	default:
-		s.reply.fail(w, r, err)
+	err := s.backend.Suggestions.TakeSuggestions(f.IDs, authorOf(r))
+	if errors.Is(err, ErrNoSuggestion) {
+		err = failed(http.StatusConflict, wire.CodeBadMessage, err.Error())
 	}
+	return map[string][]string{"added": f.IDs}, err
 }
 
 // Reports say from the audit trail why people were asked.
@@ -104,58 +88,43 @@ type Reports interface {
 	Report(since time.Time) (any, error)
 }
 
-func (s trailAPI) handleReport(w http.ResponseWriter, r *http.Request) {
-	query, refused := auditQuery(r.URL.Query().Get)
-	switch {
-	case !s.backend.offers(w, partReports):
-		return
-	case refused != nil:
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return
+func (s trailAPI) report(r *http.Request) (any, error) {
+	query, err := auditQuery(r.URL.Query().Get)
+	if err != nil {
+		return nil, err
 	}
-	report, err := s.backend.Reports.Report(query.Since)
-	s.reply.answer(w, r, report, err)
+	return s.backend.Reports.Report(query.Since)
 }
 
-func (s trailAPI) handleAudit(w http.ResponseWriter, r *http.Request) {
-	query, refused := auditQuery(r.URL.Query().Get)
-	if refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return
+func (s trailAPI) audit(r *http.Request) (any, error) {
+	query, err := auditQuery(r.URL.Query().Get)
+	if err != nil {
+		return nil, err
 	}
 	records, next, err := s.backend.Gate.Audit(query)
-	if err != nil {
-		s.reply.fail(w, r, err)
-		return
-	}
-	answer := map[string]any{"records": wire.List(records)}
+	told := map[string]any{"records": wire.List(records)}
 	if next != "" {
-		answer["next"] = next
+		told["next"] = next
 	}
-	rest.WriteJSON(w, http.StatusOK, answer)
+	return told, err
 }
 
-func auditQuery(get func(string) string) (AuditQuery, *wire.Refusal) {
-	q := AuditQuery{SessionID: get("sessionId"), Decision: get("decision"), Tool: get("tool"), Text: get("q"), Before: get("before"), Calls: get("calls") == "true", Limit: auditDefault}
+func auditQuery(get func(string) string) (AuditQuery, error) {
+	q := AuditQuery{SessionID: get("sessionId"), Decision: get("decision"), Tool: get("tool"), Text: get("q"), Before: get("before"), Calls: get("calls") == "true"}
 	if refused := rest.CheckWord("decision", q.Decision, gate.Decisions()); refused != nil {
 		return q, refused
 	}
 	if refused := rest.CheckWord("calls", get("calls"), []string{"true", "false"}); refused != nil {
 		return q, refused
 	}
-	if text := get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > auditMost {
-			return q, wire.Refuse(wire.CodeBadMessage, "limit must be between 1 and %d", auditMost)
-		}
-		q.Limit = n
+	var err error
+	if q.Limit, err = limitOf(get("limit"), auditDefault, auditMost); err != nil {
+		return q, err
 	}
 	if text := get("since"); text != "" {
-		since, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return q, wire.Refuse(wire.CodeBadMessage, "since must be a time like 2026-11-20T10:00:00Z")
+		if q.Since, err = time.Parse(time.RFC3339, text); err != nil {
+			return q, misfit("since must be a time like 2026-11-20T10:00:00Z")
 		}
-		q.Since = since
 	}
 	return q, nil
 }

@@ -336,7 +336,7 @@ func (a Request) union(w http.ResponseWriter, r *http.Request, things string) {
 		rest.WriteJSON(w, http.StatusOK, wire.List(all))
 		return
 	}
-	rest.WriteList(w, name, wire.List(all), a.missing(things, answers))
+	rest.WriteJSON(w, http.StatusOK, rest.Listed(name, wire.List(all), a.missing(things, answers)))
 }
 
 // missing names the processes whose part of a list is missing, if each process has a part of its own.

@@ -59,13 +59,13 @@ func Bearer(r *http.Request, subprotocols []string) string {
 	return ""
 }
 
-// WriteList answers with a list, and with what is missing in it.
-func WriteList(w http.ResponseWriter, name string, list any, problems []string) {
+// Listed is the answer with a list, and with what is missing in it.
+func Listed(name string, list any, problems []string) any {
 	answer := map[string]any{name: list}
 	if len(problems) > 0 {
 		answer["problems"] = problems
 	}
-	WriteJSON(w, http.StatusOK, answer)
+	return answer
 }
 
 // Decode reads JSON from a client, of a request or of a frame: duplicate members and text that is not UTF-8 are errors,

@@ -95,6 +95,9 @@ type Head struct {
 	SessionID string `json:"sessionId,omitempty"`
 }
 
+// NamedSession is the session that a message names, if it does.
+func (h Head) NamedSession() string { return h.SessionID }
+
 // Self is the head of any frame.
 func (h *Head) Self() *Head { return h }
 

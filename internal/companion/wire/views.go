@@ -100,6 +100,8 @@ type PromptTold struct {
 	Prompt    string `json:"prompt"`
 }
 
+func (p PromptTold) NamedSession() string { return p.SessionID }
+
 // ProcessInfo is what people see of one callgate.
 type ProcessInfo struct {
 	PID      int    `json:"pid"`               // 0 for a replica elsewhere
