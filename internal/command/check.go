@@ -49,11 +49,7 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, args []string) error {
 			checker, done, err := app.OpenChecker(cmd.Context(), c, cmd.ErrOrStderr())
 			if err != nil {
 				return err
@@ -89,7 +85,7 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 				return err
 			}
 			return exitOf(answer)
-		},
+		}),
 	}
 	cmd.Flags().AddFlagSet(s.Shared)
 	cmd.Flags().BoolVar(&fromStdin, "stdin", false, "read calls from standard input, a JSON object a line")

@@ -53,11 +53,7 @@ func newHooksCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "List the hooks and whether they are on", Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			known, err := config.KnownNames(c)
 			if err != nil {
 				return err
@@ -68,7 +64,7 @@ func newHooksCommand(s *config.Settings) *cobra.Command {
 				err = output.Hooks(cmd.OutOrStdout(), c.HookRunner.List(known))
 			}
 			return errors.Join(err, printOrphans(cmd.ErrOrStderr(), c))
-		},
+		}),
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON, as GET /api/hooks does")
 	cmd.AddCommand(list, newSwitchCommand(s, "enable", true), newSwitchCommand(s, "disable", false), newTestHookCommand(s))
@@ -89,12 +85,8 @@ func newSwitchCommand(s *config.Settings, verb string, on bool) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " NAME", Short: strings.ToUpper(verb[:1]) + verb[1:] + " a hook", Args: config.ArgsExactly(1),
 		Example: "  callgate hooks " + verb + " notify",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
-			err = app.Change(c, func() (string, error) {
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, args []string) error {
+			err := app.Change(c, func() (string, error) {
 				if err := c.HookRunner.SetEnabled(args[0], on); err != nil {
 					return "", err
 				}
@@ -105,7 +97,7 @@ func newSwitchCommand(s *config.Settings, verb string, on bool) *cobra.Command {
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %sd\n", args[0], verb)
 			return err
-		},
+		}),
 	}
 }
 
@@ -117,11 +109,7 @@ func newTestHookCommand(s *config.Settings) *cobra.Command {
 program runs behind the usual guard.`,
 		Example: "  callgate hooks test notify",
 		Args:    config.ArgsExactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, args []string) error {
 			if err := c.HookRunner.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.Level}))); err != nil {
 				return err
 			}
@@ -136,7 +124,7 @@ program runs behind the usual guard.`,
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: done in %s\n", args[0], time.Since(began).Round(time.Millisecond))
 			return err
-		},
+		}),
 	}
 	cmd.Flags().AddFlag(s.Policy.Lookup("guard"))
 	return cmd

@@ -23,13 +23,9 @@ checkpoints. If another process is the hub already, this one joins it and takes 
   callgate hub --listen 127.0.0.1:7800
   callgate open --print`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			return runHub(c, s, cmd)
-		},
+		}),
 	}
 }
 

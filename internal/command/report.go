@@ -38,11 +38,7 @@ what was said in chats; each call has a case for "callgate rules test".
   callgate report --since 7d --html > report.html
   callgate report --session s-ABCDEFGHIJKL --html > session.html`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) (err error) {
 			if session != "" {
 				return showSession(cmd, c, session, asHTML, asJSON)
 			}
@@ -73,7 +69,7 @@ what was said in chats; each call has a case for "callgate rules test".
 				err = made.Print(cmd.OutOrStdout())
 			}
 			return errors.Join(err, damaged)
-		},
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&since, "since", "7d", "only since this time: 7d, 90m, 2026-11-20, \"2026-11-20 10:00\" or 2026-11-20T10:00:00Z")

@@ -22,18 +22,14 @@ Configure servers under "servers" in callgate.yaml or in --mcp-config files.`,
 		Example: `  callgate run --mcp-config servers.mcp.json
   callgate run --config team.yaml --worker review --autonomy CAUTIOUS`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			servers, err := c.ProxyServers()
 			if err != nil {
 				return err
 			}
 			c.Try = try
 			return runSidecar(cmd, c, servers, proxy.View{})
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&try, "try", false, "offer doctor's tool")
 	_ = cmd.Flags().MarkHidden("try") // it is declared

@@ -46,11 +46,7 @@ Each replica needs a name, a data directory of its own and the same --cluster-ke
   callgate serve --cluster embedded --cluster-key team.key
   callgate serve --mcp-listen 0.0.0.0:7778 --tls-cert chain.pem --tls-key key.pem --mcp-host tools.example.com`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			if err := c.CheckServe(); err != nil {
 				return err
 			}
@@ -64,7 +60,7 @@ Each replica needs a name, a data directory of its own and the same --cluster-ke
 			}
 			defer sidecar.Close()
 			return sidecar.Serve(cmd.Context(), s.Reload)
-		},
+		}),
 	}
 	cmd.Flags().AddFlagSet(s.Serve)
 	cmd.Flags().AddFlagSet(s.Shared)

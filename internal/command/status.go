@@ -39,11 +39,7 @@ whether their servers run behind the guard. It also names a freeze and the first
   PS1='$(callgate status) \$ '
   callgate status --json | jq .pending`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			one, err := summarize(cmd.Context(), c)
 			if err != nil {
 				return companionclient.Cure(err, config.Program(c.DataDir))
@@ -53,7 +49,7 @@ whether their servers run behind the guard. It also names a freeze and the first
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), one.line())
 			return err
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -35,11 +35,7 @@ callgate caches the lists, so the next host need not wait for the servers.`,
 		Example: `  callgate tools --mcp-config servers.mcp.json
   callgate tools --json | jq -r '.tools[] | select(.verdict == "ask") | .tool'`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("it did not answer within %s (--wait)", wait))
 			defer cancel()
 			found, err := inventory.List(ctx, c)
@@ -55,7 +51,7 @@ callgate caches the lists, so the next host need not wait for the servers.`,
 				return exit.Code(1)
 			}
 			return err
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.PersistentFlags().DurationVar(&wait, "wait", time.Minute, "how long a server may take to start")
@@ -78,15 +74,11 @@ servers, shows what is new about each tool, and pins the definitions. A running 
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), *wait)
 			defer cancel()
 			return inventory.Accept(ctx, cmd.OutOrStdout(), c, args)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "accept every tool of every server")
 	return cmd

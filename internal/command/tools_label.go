@@ -21,11 +21,7 @@ and which arguments name a destination. The draft has no effect until you correc
 		Example: `  callgate tools label bank
   callgate tools label bank >> callgate.yaml   # then correct it`,
 		Args: config.ArgsExactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), *wait)
 			defer cancel()
 			list, err := inventory.Of(ctx, c, args[0])
@@ -33,6 +29,6 @@ and which arguments name a destination. The draft has no effect until you correc
 				return err
 			}
 			return output.Draft(cmd.OutOrStdout(), args[0], list)
-		},
+		}),
 	}
 }

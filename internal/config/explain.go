@@ -190,6 +190,17 @@ func explainYAML(err error) error {
 	return errors.New(text)
 }
 
+// Loaded is a command that needs the configuration.
+func Loaded(s *Settings, run func(*cobra.Command, *Config, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := s.Load()
+		if err != nil {
+			return err
+		}
+		return run(cmd, c, args)
+	}
+}
+
 // NoArgs takes no arguments, and lists the subcommands if one is misspelled.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || !cmd.HasSubCommands() {

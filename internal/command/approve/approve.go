@@ -66,11 +66,7 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
   callgate approve --channels &
   callgate approve --desktop &`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			switch {
 			case o.channels:
 				return companionclient.Cure(approveChannels(cmd.Context(), c, o), c.Program())
@@ -91,7 +87,7 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 				return exitWithdrawn
 			}
 			return nil
-		},
+		}),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.once, "once", false, "end after the first approval")

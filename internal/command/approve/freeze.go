@@ -38,11 +38,7 @@ A freeze holds from the next call of every process, also after a restart, until 
   callgate freeze --until 2026-12-24T18:00:00Z --session s-ABCDEFGHIJKL
   callgate freeze --list`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			dir, out := c.DataDir, cmd.OutOrStdout()
 			if list {
 				return printFrozen(cmd.Context(), out, c, "Nothing is frozen.\n")
@@ -50,10 +46,11 @@ A freeze holds from the next call of every process, also after a restart, until 
 			if all && session != "" {
 				return errors.New("--all and --session: choose one")
 			}
-			one := wire.FreezeRequest{SessionID: session, Reason: reason}
-			if one.Until, err = readUntil(until, time.Now()); err != nil {
+			end, err := readUntil(until, time.Now())
+			if err != nil {
 				return err
 			}
+			one := wire.FreezeRequest{SessionID: session, Until: end, Reason: reason}
 			if err := changeFreeze(cmd.Context(), dir, as, http.MethodPut, one, func(f app.DirFreezer, who audit.Author) error {
 				return f.Freeze(gate.Freeze{SessionID: one.SessionID, Until: one.Until, Reason: one.Reason}, who)
 			}); err != nil {
@@ -66,7 +63,7 @@ A freeze holds from the next call of every process, also after a restart, until 
 				fmt.Fprintln(cmd.ErrOrStderr(), "No replica runs here, so the others are not frozen until one does: freeze at one that runs.")
 			}
 			return printFrozen(cmd.Context(), out, c, "")
-		},
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&until, "until", "", "end it at this `time`: a duration (2h), a time of today (18:00) or a date and time (2026-12-24T18:00:00Z)")

@@ -22,11 +22,7 @@ func NewUnfreezeCommand(s *config.Settings) *cobra.Command {
 		Example: `  callgate unfreeze
   callgate unfreeze --session s-ABCDEFGHIJKL`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			if all && session != "" {
 				return errors.New("--all and --session: choose one")
 			}
@@ -41,7 +37,7 @@ func NewUnfreezeCommand(s *config.Settings) *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Unfrozen: %s.\n", what)
 			return printFrozen(cmd.Context(), cmd.OutOrStdout(), c, "")
-		},
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&session, "session", "", "end the freeze of the session with this `id` only")

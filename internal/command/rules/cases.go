@@ -31,11 +31,7 @@ the rules:
 		Example: `  callgate rules test
   callgate rules test --file ci/permissions.jsonc --junit results.xml ci/permissions.test.jsonc`,
 		Args: config.ArgsBetween(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.Load()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, args []string) error {
 			path := filepath.Join(filepath.Dir(c.Files().Permissions()), "permissions.test.jsonc")
 			if len(args) == 1 {
 				path = args[0]
@@ -68,7 +64,7 @@ the rules:
 				err = exit.Code(1)
 			}
 			return err
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&rulesFile, "file", "", "test this rules `file` instead of the worker's")
 	cmd.Flags().StringVar(&junit, "junit", "", "also write the results to this `file` as JUnit XML")
