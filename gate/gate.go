@@ -138,9 +138,7 @@ type registry struct {
 
 // New returns a gate without sessions.
 func New(o Options) *Gate {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	g := &Gate{journal: &journal{o: o}, agents: map[string]permissions.Agent{DefaultAgent: {Name: DefaultAgent}}}
 	g.Controls, g.Files = Controls{g}, Files{g}
 	g.queue.journal, g.queue.pending, g.registry.sessions = g.journal, map[string]*approval{}, map[string]*Session{}

@@ -22,12 +22,8 @@ import (
 
 // New checks the options and returns a proxy. Close it.
 func New(o Options) (*Proxy, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Hooks == nil {
-		o.Hooks = events.None
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Hooks = cmp.Or(o.Hooks, events.None)
 	if o.IdleTimeout <= 0 {
 		o.IdleTimeout = 30 * time.Minute
 	}

@@ -8,6 +8,7 @@
 package rag
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -94,9 +95,7 @@ func Open(dir string, o Options) (*Index, error) {
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = 1 << 30
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	x := &Index{options: o, writing: make(chan struct{}, 1), current: newSnapshot(manifest{Format: format}, nil, nil)}
 	x.writing <- struct{}{}
 	if dir == "" {

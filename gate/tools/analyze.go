@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -384,9 +385,7 @@ func (b *record) mark(code, sentence string) {
 func (b *record) refuse(code, sentence string) {
 	b.mark(code, sentence)
 	b.out.Risk = b.out.Risk.Worse(permissions.Unknown)
-	if b.out.Refuse == "" {
-		b.out.Refuse = sentence
-	}
+	b.out.Refuse = cmp.Or(b.out.Refuse, sentence)
 }
 
 func (b *record) note(role Role, s string) { b.noted = append(b.noted, note{role, s}) }
@@ -405,9 +404,7 @@ func (b *builder) finish() {
 	if len(b.record.out.Subjects) == 0 {
 		b.record.noSubject()
 	}
-	if b.record.out.Category == "" {
-		b.record.out.Category = CategoryNetwork
-	}
+	b.record.out.Category = cmp.Or(b.record.out.Category, CategoryNetwork)
 	b.record.out.Dir = b.record.place.Dir
 	b.record.out.Runs = !b.record.tool.remote && b.record.out.Risk != permissions.ReadOnly &&
 		(len(b.record.out.Commands) > 0 || b.record.tool.Kind == KindShell || b.record.tool.Kind == KindProcessInput || b.record.out.Category == kinds.CategoryGitWrite)

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -197,10 +198,7 @@ func (b *shells) shellSubject(s permissions.Subject, from source) {
 		s.Arguments = b.record.raw()
 	}
 	s.Risk = s.Risk.Worse(b.record.floor)
-	category := from.category
-	if category == "" {
-		category = kinds.CategoryTerminalWrite
-	}
+	category := cmp.Or(from.category, kinds.CategoryTerminalWrite)
 	b.record.subject(s, category, from)
 }
 

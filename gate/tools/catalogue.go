@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -190,9 +191,7 @@ func (f *serverFile) entry(t serverTool) (e entry, err error) {
 		if _, ok := kinds.Of[t.Kind]; !ok {
 			return e, fmt.Errorf("unknown kind %q", t.Kind)
 		}
-		if e.labels.Effect == "" {
-			e.labels.Effect = kindEffect[t.Kind]
-		}
+		e.labels.Effect = cmp.Or(e.labels.Effect, kindEffect[t.Kind])
 	} else {
 		risk, ok := effectRisk[t.Effect]
 		if !ok {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,10 +22,7 @@ func (b *toucher) lists(c *shellparse.Command, all []shellparse.Command) (effect
 		l := &c.Lists[i]
 		names, err := b.namesIn(c, l, all)
 		if err != nil || len(l.Dirs) == 0 {
-			from := l.From.Path.Value
-			if from == "" {
-				from = "its input"
-			}
+			from := cmp.Or(l.From.Path.Value, "its input")
 			effect = joinEffects(effect, "writes the files that "+wording.Quote(from)+" names")
 			for _, dir := range l.Dirs {
 				b.shellWrite(shellparse.File{Path: shellparse.Word{Value: dir, Known: true}, By: c.Argv[0].Value}, true)

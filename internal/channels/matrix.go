@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html"
@@ -60,9 +61,7 @@ func (x *Matrix) Show(ctx context.Context, where string, m Message) (string, err
 	if err := send(ctx, http.MethodPut, x.base+"/rooms/"+url.PathEscape(x.room)+"/send/m.room.message/"+transaction, x.token, body, &sent); err != nil {
 		return "", err
 	}
-	if where == "" {
-		where = sent.EventID
-	}
+	where = cmp.Or(where, sent.EventID)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if m.Over == "" {

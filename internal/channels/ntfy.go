@@ -62,9 +62,7 @@ func (n *Ntfy) Show(ctx context.Context, where string, m Message) (string, error
 	if err := send(ctx, http.MethodPost, n.base+"/", n.token, body, &sent); err != nil {
 		return "", err
 	}
-	if where == "" {
-		where = sent.ID
-	}
+	where = cmp.Or(where, sent.ID)
 	return where, nil
 }
 

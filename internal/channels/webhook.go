@@ -2,6 +2,7 @@ package channels
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -55,9 +56,7 @@ func (h *Webhook) Show(ctx context.Context, where string, m Message) (string, er
 	h.next++
 	id := fmt.Sprintf("msg_%d_%d", time.Now().UnixMilli(), h.next)
 	h.mu.Unlock()
-	if where == "" {
-		where = id
-	}
+	where = cmp.Or(where, id)
 	body, err := json.Marshal(map[string]any{"where": where, "message": m, "answer": h.answer})
 	if err != nil {
 		return "", err

@@ -45,9 +45,7 @@ func (o Options) withDefaults() Options {
 	if o.Protected == nil {
 		o.Protected = func(string) bool { return false }
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,9 +26,7 @@ var (
 
 // explainUnmarshal says which key of which file or variable is wrong, and what to do about it.
 func explainUnmarshal(file string, err error) error {
-	if file == "" {
-		file = "flags and variables"
-	}
+	file = cmp.Or(file, "flags and variables")
 	text := err.Error()
 	if m := invalidKeys.FindStringSubmatch(text); m != nil {
 		where := "in " + KeyOf(m[1])

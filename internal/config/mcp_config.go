@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -272,10 +273,7 @@ func explainJSON(path string, text []byte, at string, err error) error {
 		}
 	case errors.As(err, &shape):
 		offset = shape.ByteOffset
-		what := strings.Trim(string(shape.JSONPointer), "/")
-		if what == "" {
-			what = "the value"
-		}
+		what := cmp.Or(strings.Trim(string(shape.JSONPointer), "/"), "the value")
 		err = fmt.Errorf("%s cannot be %s", strings.ReplaceAll(what, "/", "."), article(shape.JSONKind))
 	default:
 		return err // it names its place

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,9 +66,7 @@ func Grants() []string { return []string{"dbus", "docker", "gpg-agent", "ssh-age
 // and so is what the program is.
 func (w *Wall) CloseSockets(granted []string, command string) {
 	s := session{runtime: os.Getenv("XDG_RUNTIME_DIR"), user: filepath.Base(os.Getenv("USER")), getenv: os.Getenv}
-	if s.runtime == "" {
-		s.runtime = "/run/user/" + strconv.Itoa(os.Getuid())
-	}
+	s.runtime = cmp.Or(s.runtime, "/run/user/"+strconv.Itoa(os.Getuid()))
 	s.home, _ = os.UserHomeDir() // without one there is no agent of it
 	program := filepath.Base(command)
 	for _, name := range Grants() {
@@ -81,10 +80,7 @@ func (w *Wall) CloseSockets(granted []string, command string) {
 			}
 		}
 		if name == "terminal" {
-			dir := os.Getenv("TMUX_TMPDIR")
-			if dir == "" {
-				dir = "/tmp"
-			}
+			dir := cmp.Or(os.Getenv("TMUX_TMPDIR"), "/tmp")
 			w.Apart = append(w.Apart, filepath.Join(dir, "tmux-"+strconv.Itoa(os.Getuid())))
 		}
 	}

@@ -1,6 +1,7 @@
 package hosthooks
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -213,9 +214,7 @@ func (d *Desk) callOf(v *visit, e *Event) (gate.Call, error) {
 	if e.Agent != "" && d.o.Gate.HasAgent(e.Agent) {
 		call.Agent = e.Agent
 	}
-	if call.Place.Dir == "" {
-		call.Place.Dir = v.project
-	}
+	call.Place.Dir = cmp.Or(call.Place.Dir, v.project)
 	if v.project == "" {
 		call.Place.Workspace = nil
 	}

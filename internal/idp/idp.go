@@ -3,6 +3,7 @@
 package idp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -71,12 +72,8 @@ var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.P
 
 // New makes a Provider. It asks nobody.
 func New(o Options) *Provider {
-	if o.GroupsClaim == "" {
-		o.GroupsClaim = "groups"
-	}
-	if o.Client == nil {
-		o.Client = &http.Client{Timeout: patience}
-	}
+	o.GroupsClaim = cmp.Or(o.GroupsClaim, "groups")
+	o.Client = cmp.Or(o.Client, &http.Client{Timeout: patience})
 	return &Provider{o: o, pending: map[string]attempt{}}
 }
 
@@ -187,10 +184,7 @@ func (p *Provider) Finish(ctx context.Context, redirect, state, code string) (Pe
 
 // person reads who somebody is, and what they may.
 func (p *Provider) person(claims map[string]any) (Person, error) {
-	claim := p.o.NameClaim
-	if claim == "" {
-		claim = "email"
-	}
+	claim := cmp.Or(p.o.NameClaim, "email")
 	name, _ := claims[claim].(string)
 	switch {
 	case name == "":

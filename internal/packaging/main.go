@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -46,14 +47,8 @@ type build struct{ os, arch, path string }
 
 // name is as npm and others spell it.
 func (b build) name() string {
-	os := map[string]string{"windows": "win32"}[b.os]
-	if os == "" {
-		os = b.os
-	}
-	arch := map[string]string{"amd64": "x64"}[b.arch]
-	if arch == "" {
-		arch = b.arch
-	}
+	os := cmp.Or(map[string]string{"windows": "win32"}[b.os], b.os)
+	arch := cmp.Or(map[string]string{"amd64": "x64"}[b.arch], b.arch)
 	return os + "-" + arch
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -126,13 +127,7 @@ func (a *AuthZEN) post(body []byte) (permissions.Action, string, error) {
 	if err := json.Unmarshal(text, &answer); err != nil || answer.Decision == nil {
 		return permissions.Deny, "", fmt.Errorf("its answer has no decision")
 	}
-	why := Reason(answer.Context.Reason)
-	if why == "" {
-		why = Reason(answer.Context.Admin)
-	}
-	if why == "" {
-		why = "it gives no reason"
-	}
+	why := cmp.Or(Reason(answer.Context.Reason), Reason(answer.Context.Admin), "it gives no reason")
 	switch {
 	case *answer.Decision:
 		return permissions.Allow, "", nil

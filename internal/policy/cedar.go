@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -98,10 +99,7 @@ func (c *Cedar) subject(q gate.Question, s *permissions.Subject, value string, i
 
 // agentCore asks as Amazon's gateways do: the action is {server}___{tool}, and the arguments are context.input.
 func (c *Cedar) agentCore(q gate.Question, input cedar.Record, deniesOnly bool) (permissions.Action, string, error) {
-	user := q.Call.Principal
-	if user == "" {
-		user = q.Agent
-	}
+	user := cmp.Or(q.Call.Principal, q.Agent)
 	own := strings.TrimPrefix(q.Call.Tool.Qualified, q.Call.Tool.Server+"_")
 	principal := cedar.NewEntityUID("AgentCore::OAuthUser", text(user))
 	all, calls := cedar.NewEntityUID("AgentCore::Action", "Mcp"), cedar.NewEntityUID("AgentCore::Action", "CallTool")

@@ -6,6 +6,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,9 +106,7 @@ func New(cfg Config) (*Endpoint, error) {
 	if cfg.MaxMessage <= 0 {
 		cfg.MaxMessage = defaultMaxMessage
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	e := &Endpoint{
 		cfg: cfg, url: u, log: cfg.Logger,
 		stop: make(chan struct{}), ended: make(chan struct{}), started: make(chan struct{}), broken: make(chan struct{}),

@@ -71,9 +71,7 @@ var (
 
 // New returns a service without sessions.
 func New(o Options) *Service {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.Index.Logger = o.Logger
 	return &Service{o: o, sessions: map[string]*session{}, opened: make(chan struct{}), spaces: map[string]*space{}}
 }

@@ -99,10 +99,7 @@ func (a *Answer) Print(w io.Writer) error {
 			}
 			s.Action, why = "-", "no deny or confirm matches, and an allow would not count"
 		}
-		name := s.Kind
-		if name == "" {
-			name = s.Tool
-		}
+		name := cmp.Or(s.Kind, s.Tool)
 		fmt.Fprintf(&b, "  %-7s %-12s %s\n          %s\n", s.Action, s.Risk, strings.TrimSpace(name+" "+tools.Visible(s.Value)), why)
 		if s.Effect != "" {
 			fmt.Fprintf(&b, "          hidden effect: %s\n", tools.Visible(s.Effect))

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -166,9 +167,7 @@ func (p *Proxy) intercept(ctx context.Context, c net.Conn, out net.Conn, host, t
 }
 
 func logTo(l *slog.Logger) *log.Logger {
-	if l == nil {
-		l = slog.New(slog.DiscardHandler)
-	}
+	l = cmp.Or(l, slog.New(slog.DiscardHandler))
 	return slog.NewLogLogger(l.Handler(), slog.LevelDebug)
 }
 

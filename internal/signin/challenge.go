@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -24,18 +25,14 @@ func read(headers []string) (c challenge) {
 			continue
 		}
 		for _, one := range all {
-			if c.metadata == "" {
-				c.metadata = one.Params["resource_metadata"]
-			}
+			c.metadata = cmp.Or(c.metadata, one.Params["resource_metadata"])
 			if one.Scheme != "bearer" {
 				continue
 			}
 			if len(c.scopes) == 0 {
 				c.scopes = strings.Fields(one.Params["scope"])
 			}
-			if c.fault == "" {
-				c.fault = one.Params["error"]
-			}
+			c.fault = cmp.Or(c.fault, one.Params["error"])
 		}
 	}
 	return c

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,9 +139,7 @@ func callback(state string, answers chan<- answer) http.Handler {
 		got := answer{code: q.Get("code"), issuer: q.Get("iss")}
 		if got.code == "" {
 			got.fault = strings.TrimSpace(q.Get("error") + " " + q.Get("error_description"))
-			if got.fault == "" {
-				got.fault = "it sent no code"
-			}
+			got.fault = cmp.Or(got.fault, "it sent no code")
 		}
 		select {
 		case answers <- got:

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -22,9 +23,7 @@ func (a *Account) wanted(ctx context.Context) (challenge, error) {
 		return challenge{}, ErrNotNeeded
 	}
 	c, before := read(now), read(headers)
-	if c.metadata == "" {
-		c.metadata = before.metadata
-	}
+	c.metadata = cmp.Or(c.metadata, before.metadata)
 	if before.fault == "insufficient_scope" {
 		c.fault, c.scopes = before.fault, union(c.scopes, before.scopes)
 	} else if len(c.scopes) == 0 {

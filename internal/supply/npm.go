@@ -1,6 +1,7 @@
 package supply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,10 +59,7 @@ func npmInstalls(s *Server, name, spec string) (folders []string) {
 	if npx, err := environment.LookPath(s.Command, s.Dir, s.Env); err == nil {
 		folders = append(folders, filepath.Join(filepath.Dir(filepath.Dir(npx)), "lib", "node_modules", filepath.FromSlash(name)))
 	}
-	cache := valueOf(s.Env, "npm_config_cache")
-	if cache == "" {
-		cache = filepath.Join(s.Home, ".npm")
-	}
+	cache := cmp.Or(valueOf(s.Env, "npm_config_cache"), filepath.Join(s.Home, ".npm"))
 	trees, _ := filepath.Glob(filepath.Join(cache, "_npx", "*", "package.json")) // the pattern is a good one
 	for _, file := range trees {
 		var tree struct {

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,9 +101,7 @@ func (im *Import) claude(rule string, action permissions.Action) {
 // claudeServer translates a rule for a server or one of its tools.
 func (im *Import) claudeServer(name, rule string, action permissions.Action) {
 	server, tool, _ := strings.Cut(name, "__")
-	if tool == "" {
-		tool = "*"
-	}
+	tool = cmp.Or(tool, "*")
 	if server != "*" && !strings.ContainsAny(name, "()") {
 		im.add(sanitized(server)+"_"+sanitized(tool), "*", action, rule)
 		return

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,10 +73,7 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 		heading("Rules")
 	}
 	for _, r := range a.Reasons {
-		rule := r.Rule
-		if rule == "" {
-			rule = r.Action + " by " + r.Layer
-		}
+		rule := cmp.Or(r.Rule, r.Action+" by "+r.Layer)
 		add(wrap("• "+shown(r.Subject)+": "+shown(rule), width, "  ")...)
 	}
 	if len(a.Always) > 0 {

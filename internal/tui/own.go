@@ -2,6 +2,7 @@ package tui
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,9 +134,7 @@ func (r *running) Run() error {
 	if runtime.GOOS == "windows" {
 		shell, flag = os.Getenv("COMSPEC"), "/c"
 	}
-	if shell == "" {
-		shell = "/bin/sh"
-	}
+	shell = cmp.Or(shell, "/bin/sh")
 	fmt.Fprintf(r.stdout, "$ %s\n", shown(r.text))
 	cmd := exec.CommandContext(context.Background(), shell, flag, r.text)
 	for _, entry := range os.Environ() {

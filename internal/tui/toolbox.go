@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,9 +75,7 @@ func (m toolScreen) takeTools(msg toolsMsg) {
 	case msg.err != nil:
 		o.err = msg.err.Error()
 	}
-	if o.session == "" {
-		o.session = msg.view.SessionID
-	}
+	o.session = cmp.Or(o.session, msg.view.SessionID)
 	if o.wanted && m.model.dialog == nil && m.model.screen == toolbox {
 		o.wanted = false
 		m.openTool()

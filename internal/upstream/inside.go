@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,9 +69,7 @@ func (s *inside) epitaph(cause error) error {
 		}
 	case <-time.After(drain):
 	}
-	if cause == nil {
-		cause = errEnded
-	}
+	cause = cmp.Or(cause, errEnded)
 	return cause
 }
 

@@ -5,6 +5,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,9 +80,7 @@ func New(o Options) (*Runner, error) {
 	if r.o.Output <= 0 {
 		r.o.Output = 8 << 10
 	}
-	if r.o.Logger == nil {
-		r.o.Logger = slog.New(slog.DiscardHandler)
-	}
+	r.o.Logger = cmp.Or(r.o.Logger, slog.New(slog.DiscardHandler))
 	for i, argv := range o.Commands {
 		program, err := find(argv)
 		if err != nil {

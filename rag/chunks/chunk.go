@@ -2,6 +2,7 @@
 package chunks
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -280,17 +281,13 @@ func (f *file) name() {
 			if d.minor {
 				continue
 			}
-			if c.Symbol == "" {
-				c.Symbol = d.name
-			}
+			c.Symbol = cmp.Or(c.Symbol, d.name)
 			for len(enclosing) > 0 && enclosing[len(enclosing)-1].indent >= d.indent {
 				enclosing = enclosing[:len(enclosing)-1]
 			}
 			enclosing = append(enclosing, d)
 		}
-		if c.Symbol == "" {
-			c.Symbol = c.Outer
-		}
+		c.Symbol = cmp.Or(c.Symbol, c.Outer)
 		if c.Symbol == "" && len(c.Defines) > 0 {
 			c.Symbol = c.Defines[0]
 		}

@@ -2,6 +2,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 
 	"callgate/gate/tools"
@@ -65,10 +66,7 @@ func weak(f *permissions.Finding) string {
 }
 
 func Subject(s *permissions.Subject) string {
-	name := s.Kind
-	if name == "" {
-		name = s.Tool
-	}
+	name := cmp.Or(s.Kind, s.Tool)
 	if s.Value == "" {
 		return name
 	}

@@ -3,6 +3,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	mathrand "math/rand/v2"
@@ -47,12 +48,8 @@ type Client struct {
 // breaks are mended by the client itself until ctx ends or Close is called. The credential is read from
 // the data directory each time and never shown before the other side has proved that it holds it too.
 func Dial(ctx context.Context, t Target) (*Client, error) {
-	if t.Credential == "" {
-		t.Credential = credentials.Approve
-	}
-	if t.Logger == nil {
-		t.Logger = slog.New(slog.DiscardHandler)
-	}
+	t.Credential = cmp.Or(t.Credential, credentials.Approve)
+	t.Logger = cmp.Or(t.Logger, slog.New(slog.DiscardHandler))
 	if refused := wire.CheckClient(t.Client); refused != nil {
 		return nil, refused
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -49,10 +50,7 @@ func show(f *wire.ToolApproveRequest, now time.Time, whole bool) (text string, c
 		if i == 0 {
 			b.WriteString("Rules\n")
 		}
-		rule := r.Rule
-		if rule == "" {
-			rule = r.Action + " by " + r.Layer
-		}
+		rule := cmp.Or(r.Rule, r.Action+" by "+r.Layer)
 		fmt.Fprintf(&b, "  %s: %s\n", visible.Text(r.Subject), visible.Text(rule))
 	}
 	for i, o := range f.Always {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -11,10 +12,7 @@ var toolColumns = []string{"shell", "read", "edit", "write", "fetch", "MCP"}
 func (row *toolRow) line() []string {
 	cells := []string{row.host + " " + row.version}
 	for _, c := range toolColumns {
-		cell := row.cells[c]
-		if cell == "" {
-			cell = "–"
-		}
+		cell := cmp.Or(row.cells[c], "–")
 		cells = append(cells, cell)
 	}
 	cells = append(cells, "0", row.canary, "–", ok)

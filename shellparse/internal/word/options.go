@@ -1,6 +1,7 @@
 package word
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -206,9 +207,7 @@ func (set *Options) long(s *Scanned, words []Word, i int, st programs.Style) int
 		o = nil
 	}
 	if o == nil {
-		if s.Unknown == "" {
-			s.Unknown = name
-		}
+		s.Unknown = cmp.Or(s.Unknown, name)
 		if !attached {
 			val = text[min(2, len(text)):] // -I/srv/x
 		}
@@ -268,9 +267,7 @@ func (set *Options) short(s *Scanned, words []Word, i int, st programs.Style) in
 		}
 		o := set.Find(name)
 		if o == nil {
-			if s.Unknown == "" {
-				s.Unknown = name
-			}
+			s.Unknown = cmp.Or(s.Unknown, name)
 			if rest := text[k+1:]; rest != "" {
 				s.Hits = append(s.Hits, Hit{Opt: Unlisted, Name: name, Has: true, Value: Word{Text: rest, Known: w.Known, Head: rest}})
 			}
@@ -324,9 +321,7 @@ func (set *Options) taken(s *Scanned, o *programs.Option, w Word, st programs.St
 		if st != programs.POSIX {
 			return 0
 		}
-		if s.Unknown == "" {
-			s.Unknown = text
-		}
+		s.Unknown = cmp.Or(s.Unknown, text)
 	}
 	if set.Values && o.Does == 0 && w.Known && mayBeFile(text) {
 		s.Hits = append(s.Hits, Hit{Opt: guessed, Name: guessed.Last, Value: w, Has: true})
