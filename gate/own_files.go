@@ -196,10 +196,5 @@ func (p *Protected) Holds(path string) bool {
 	if p == nil {
 		return false
 	}
-	for _, own := range p.paths {
-		if facts.Within(path, own) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.paths, func(own string) bool { return facts.Within(path, own) })
 }

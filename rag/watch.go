@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -211,12 +212,7 @@ func (w *watch) sync(ctx context.Context, changed map[string]bool) error {
 
 // isGone reports whether name is one of gone or below it.
 func isGone(name string, gone []string) bool {
-	for _, g := range gone {
-		if name == g || strings.HasPrefix(name, g+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(gone, func(g string) bool { return name == g || strings.HasPrefix(name, g+"/") })
 }
 
 // holds reports whether a file that is gone is still in the index, or that it is not known.

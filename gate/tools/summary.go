@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -155,12 +156,7 @@ func textSize(text []byte) int {
 }
 
 func (b *record) has(role Role) bool {
-	for _, n := range b.noted {
-		if n.role == role {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.noted, func(n note) bool { return n.role == role })
 }
 
 // quoted returns the noted values of the roles, or says that there is none.

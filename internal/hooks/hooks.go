@@ -172,12 +172,7 @@ func (r *Runner) Wants(event string) bool {
 	if r == nil {
 		return false
 	}
-	for _, h := range r.hooks {
-		if !h.before && slices.Contains(h.events, event) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.hooks, func(h *hook) bool { return !h.before && slices.Contains(h.events, event) })
 }
 
 // Fire lets every hook that is for the event follow it. It waits for none of them. What a webhook has to post is in its

@@ -352,12 +352,7 @@ func isWordByte(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' || c =
 
 // holdsAny reports whether text holds one of the words: most commands hold none, and need no closer look.
 func holdsAny(text string, words []string) bool {
-	for _, w := range words {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // Program is the name of the program that a command runs, in lower case and without its folder.

@@ -3,6 +3,7 @@ package rules
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
@@ -70,10 +71,5 @@ func lacksGrants(next, before []permissions.Grant) bool {
 	for _, g := range next {
 		has[fmt.Sprintf("%+v", g)] = true
 	}
-	for _, g := range before {
-		if !has[fmt.Sprintf("%+v", g)] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(before, func(g permissions.Grant) bool { return !has[fmt.Sprintf("%+v", g)] })
 }

@@ -241,12 +241,7 @@ var toolchain = lazyregexp.New(`^\+(stable|beta|nightly|1\.[0-9]+(\.[0-9]+)?)(-[
 
 // valueOf says that a word was taken as the value of an option.
 func valueOf(s *word.Scanned, w word.Word) bool {
-	for _, h := range s.Hits {
-		if h.Has && h.Value.Text == w.Text {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Hits, func(h word.Hit) bool { return h.Has && h.Value.Text == w.Text })
 }
 
 // workspace notes that a program which executes what it finds in its directory runs outside of the start.
