@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/internal/config"
+	"callgate/internal/rulebook"
 	"callgate/permissions"
 )
 
@@ -49,12 +50,7 @@ func newRulesRemoveCommand(s *config.Settings) *cobra.Command {
 		Example: `  callgate rules remove shell_exec 'git push *'
   callgate rules remove 'github_*'`,
 		Args: config.ArgsBetween(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, b, done, err := openFor(cmd, s)
-			if err != nil {
-				return err
-			}
-			defer done()
+		RunE: opened(s, func(cmd *cobra.Command, _ *config.Config, b *rulebook.Book, args []string) error {
 			pattern := ""
 			if len(args) == 2 {
 				pattern = args[1]
@@ -63,6 +59,6 @@ func newRulesRemoveCommand(s *config.Settings) *cobra.Command {
 				}
 			}
 			return b.Remove(args[0], pattern)
-		},
+		}),
 	}
 }

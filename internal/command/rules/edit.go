@@ -20,12 +20,7 @@ func newRulesEditCommand(s *config.Settings) *cobra.Command {
 the error with line and column and leaves the file as it is; on a terminal you can go on editing. Grants that are
 given or revoked meanwhile are kept.`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, b, done, err := openFor(cmd, s)
-			if err != nil {
-				return err
-			}
-			defer done()
+		RunE: opened(s, func(cmd *cobra.Command, _ *config.Config, b *rulebook.Book, _ []string) error {
 			e := rulebook.Edit{Book: b, Launch: rulebook.Launcher(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())}
 			if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 				e.Answer = func(ctx context.Context) (string, error) {
@@ -33,6 +28,6 @@ given or revoked meanwhile are kept.`,
 				}
 			}
 			return e.Run(cmd.Context())
-		},
+		}),
 	}
 }

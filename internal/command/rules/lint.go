@@ -31,12 +31,7 @@ then leave without a question.
 
 --strict exits with 1 if there are warnings.`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, b, done, err := openFor(cmd, s)
-			if err != nil {
-				return err
-			}
-			defer done()
+		RunE: opened(s, func(cmd *cobra.Command, c *config.Config, b *rulebook.Book, _ []string) error {
 			policy, err := rulebook.ReadPolicy(rulesFile)
 			if policy == nil && err == nil {
 				policy, err = b.Store.Policy()
@@ -76,7 +71,7 @@ then leave without a question.
 				return exit.Code(1)
 			}
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 1 if there are warnings")

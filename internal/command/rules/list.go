@@ -21,12 +21,7 @@ func newRulesListCommand(s *config.Settings) *cobra.Command {
 "callgate rules revoke". With --agent the profile's rules come first; its denies are final. Grants for one session are
 not in the file and not listed.`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, b, done, err := openFor(cmd, s)
-			if err != nil {
-				return err
-			}
-			defer done()
+		RunE: opened(s, func(cmd *cobra.Command, c *config.Config, b *rulebook.Book, _ []string) error {
 			policy, err := layers(c, b)
 			if err != nil {
 				return err
@@ -36,7 +31,7 @@ not in the file and not listed.`,
 				return output.JSON(b.Out, map[string]any{"file": b.Store.Path(), "rules": rules, "grants": grants})
 			}
 			return output.Rules(b.Out, rules, grants)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -77,14 +72,9 @@ From the next call on, their calls ask again.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, b, done, err := openFor(cmd, s)
-			if err != nil {
-				return err
-			}
-			defer done()
+		RunE: opened(s, func(cmd *cobra.Command, _ *config.Config, b *rulebook.Book, args []string) error {
 			return b.Revoke(args, tool)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all grants")
 	cmd.Flags().StringVar(&tool, "tool", "", "grants whose tool matches this `glob`")

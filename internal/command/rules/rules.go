@@ -35,6 +35,18 @@ replicas, and need one that runs.`,
 	return cmd
 }
 
+// opened is a command that needs the rules.
+func opened(s *config.Settings, run func(*cobra.Command, *config.Config, *rulebook.Book, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, b, done, err := openFor(cmd, s)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return run(cmd, c, b, args)
+	}
+}
+
 // openFor is Open for a command.
 func openFor(cmd *cobra.Command, s *config.Settings) (*config.Config, *rulebook.Book, func(), error) {
 	return Open(cmd.Context(), s, cmd.OutOrStdout(), cmd.ErrOrStderr())
