@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -47,11 +46,7 @@ const beyond = 1 << 20
 
 func openMemory(dataDir, bucket string) (*memory, error) {
 	m := &memory{file: filepath.Join(dataDir, "cluster-"+bucket+".seen"), bucket: bucket}
-	text, err := durable.ReadFile(m.file, 1<<20)
-	if err == nil {
-		err = json.Unmarshal(text, &m.kept)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.LoadJSON(m.file, 1<<20, &m.kept); err != nil {
 		return nil, fmt.Errorf("what this replica has seen of the cluster cannot be read (%w): if you trust the cluster, remove %s", err, m.file)
 	}
 	if m.kept.Documents == nil {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"sync"
@@ -361,15 +360,8 @@ func (n Note) digest() string {
 
 func (k *sharing) load() (map[string]agreed, error) {
 	held := map[string]agreed{}
-	text, err := durable.ReadFile(k.file, maxAgreed)
-	if errors.Is(err, fs.ErrNotExist) {
-		return held, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &held)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: remove the file", k.file, err)
+	if err := durable.LoadJSON(k.file, maxAgreed, &held); err != nil {
+		return nil, fmt.Errorf("%w: remove the file", err)
 	}
 	return held, nil
 }

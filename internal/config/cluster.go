@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"callgate/internal/cluster"
+	"callgate/internal/outbound"
 	"callgate/internal/spawn"
 )
 
@@ -239,13 +239,9 @@ func (c *clusterConfig) tls() (*tls.Config, error) {
 	}
 	made := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CA != "" {
-		text, err := os.ReadFile(ExpandHome(c.CA))
-		if err != nil {
+		var err error
+		if made.RootCAs, err = outbound.Roots(ExpandHome(c.CA)); err != nil {
 			return nil, fmt.Errorf("cluster.ca: %w", err)
-		}
-		made.RootCAs = x509.NewCertPool()
-		if !made.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("cluster.ca: %s holds no certificate", c.CA)
 		}
 	}
 	if c.Cert != "" {

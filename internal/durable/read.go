@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,29 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	return text, nil
+}
+
+// LoadJSON reads the JSON file at path into v, as ReadFile does. Without such a file, v stays as it is.
+func LoadJSON(path string, limit int64, v any) error {
+	text, err := ReadFile(path, limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		if err = json.Unmarshal(text, v); err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return err
+}
+
+// SaveJSON replaces the file at path, for its user alone.
+func SaveJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return Replace(path, append(text, '\n'), 0o600)
 }
 
 // Regular checks before a file is opened by others, such as for a lock, that it is a regular file or not there.

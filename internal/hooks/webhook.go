@@ -87,6 +87,18 @@ func (w *webhook) problem() error {
 	return err
 }
 
+// roots are the authorities that may vouch for the receiver; nil is those of the system.
+func (w *webhook) roots() (*x509.CertPool, error) {
+	if w.caFile == "" {
+		return nil, nil
+	}
+	roots, err := outbound.Roots(w.caFile)
+	if err != nil {
+		return nil, fmt.Errorf("caFile: %w", err)
+	}
+	return roots, nil
+}
+
 // ready reads what the webhook needs to send.
 func (w *webhook) ready() error {
 	roots, err := w.roots()
@@ -105,22 +117,6 @@ func (w *webhook) ready() error {
 		CheckRedirect: outbound.NoRedirects,
 	}
 	return nil
-}
-
-// roots are the authorities that may vouch for the receiver; nil is those of the system.
-func (w *webhook) roots() (*x509.CertPool, error) {
-	if w.caFile == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(w.caFile)
-	if err != nil {
-		return nil, fmt.Errorf("caFile: %w", err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("caFile %s holds no certificate in PEM", w.caFile)
-	}
-	return roots, nil
 }
 
 // signer reads the secret, nil when there is none.

@@ -3,12 +3,8 @@ package hosthooks
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -44,6 +40,8 @@ type Proof struct {
 	known map[string]State // as last written
 }
 
+const maxProof = 16 << 20 // bytes
+
 // OpenProof returns the proof in a data directory.
 func OpenProof(dataDir string, log *slog.Logger) (*Proof, error) {
 	p := &Proof{path: filepath.Join(dataDir, "hosts.json"), log: log, word: "callgate-canary-" + strings.ToLower(rand.Text()[:12]), known: map[string]State{}}
@@ -58,15 +56,9 @@ func OpenProof(dataDir string, log *slog.Logger) (*Proof, error) {
 // ReadProof returns the states by host id.
 func ReadProof(dataDir string) (map[string]State, error) {
 	known := map[string]State{}
-	text, err := os.ReadFile(filepath.Join(dataDir, "hosts.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return known, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &known)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read what hosts have proven; remove %s to start over: %w", filepath.Join(dataDir, "hosts.json"), err)
+	path := filepath.Join(dataDir, "hosts.json")
+	if err := durable.LoadJSON(path, maxProof, &known); err != nil {
+		return nil, fmt.Errorf("cannot read what hosts have proven; remove %s to start over: %w", path, err)
 	}
 	return known, nil
 }
@@ -136,11 +128,7 @@ func (p *Proof) change(host, version string, how func(*State)) {
 		how(&s)
 		known[host] = s
 		p.known = known
-		text, err := json.MarshalIndent(known, "", "  ")
-		if err != nil {
-			return err
-		}
-		return durable.Replace(p.path, append(text, '\n'), 0o600)
+		return durable.SaveJSON(p.path, known)
 	})
 	if err != nil {
 		p.log.Error("cannot save what a host has proven", "host", host, "error", err)

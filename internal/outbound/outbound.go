@@ -2,11 +2,13 @@
 package outbound
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 
+	"callgate/internal/durable"
 	"callgate/internal/loopback"
 )
 
@@ -19,6 +21,19 @@ func WithoutAddress(err error) error {
 		return of.Err
 	}
 	return err
+}
+
+// Roots are the authorities in a PEM file.
+func Roots(file string) (*x509.CertPool, error) {
+	text, err := durable.ReadFile(file, 16<<20)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM", file)
+	}
+	return roots, nil
 }
 
 // Parse reads an address of a service, and refuses one where others on the way could read what is sent.

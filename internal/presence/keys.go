@@ -6,10 +6,8 @@ import (
 	"crypto/subtle"
 	"encoding/base32"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,7 +60,7 @@ func (k *Keys) code() string { return filepath.Join(k.dir, "code.json") }
 // List returns the passkeys, the oldest first.
 func (k *Keys) List() ([]Key, error) {
 	var kept []Key
-	if err := readJSON(k.file(), &kept); err != nil {
+	if err := durable.LoadJSON(k.file(), maxKeysFile, &kept); err != nil {
 		return nil, fmt.Errorf("passkeys: %w", err)
 	}
 	return kept, nil
@@ -101,7 +99,7 @@ func (k *Keys) Remove(id string) (removed Key, err error) {
 			return ErrNoKey
 		}
 		removed = all[i]
-		return writeJSON(k.file(), slices.Delete(all, i, i+1))
+		return durable.SaveJSON(k.file(), slices.Delete(all, i, i+1))
 	})
 	return removed, err
 }
@@ -141,7 +139,7 @@ func (k *Keys) add(key Key, code string, record func() error) error {
 		if err := record(); err != nil {
 			return err
 		}
-		return writeJSON(k.file(), append(all, key))
+		return durable.SaveJSON(k.file(), append(all, key))
 	})
 }
 
@@ -169,7 +167,7 @@ func (k *Keys) NewCode() (code string, life time.Duration, err error) {
 	text := base32.StdEncoding.EncodeToString(secret[:])
 	code = strings.Join([]string{text[:4], text[4:8], text[8:12], text[12:]}, "-")
 	return code, codeLife, k.locked(func() error {
-		return writeJSON(k.code(), keptCode{Hash: hashCode(code), Expires: time.Now().Add(codeLife)})
+		return durable.SaveJSON(k.code(), keptCode{Hash: hashCode(code), Expires: time.Now().Add(codeLife)})
 	})
 }
 
@@ -186,7 +184,7 @@ func (k *Keys) tryCode(code string) error {
 // checkCode compares, and counts what is wrong. The caller holds the lock.
 func (k *Keys) checkCode(code string) error {
 	var kept keptCode
-	if err := readJSON(k.code(), &kept); err != nil {
+	if err := durable.LoadJSON(k.code(), maxKeysFile, &kept); err != nil {
 		return err
 	}
 	if kept.Hash == "" || !time.Now().Before(kept.Expires) {
@@ -198,7 +196,7 @@ func (k *Keys) checkCode(code string) error {
 	if kept.Wrong++; kept.Wrong >= maxWrongCodes {
 		return errors.Join(errCode, os.Remove(k.code()))
 	}
-	return errors.Join(errCode, writeJSON(k.code(), kept))
+	return errors.Join(errCode, durable.SaveJSON(k.code(), kept))
 }
 
 func (k *Keys) locked(change func() error) error {
@@ -206,27 +204,4 @@ func (k *Keys) locked(change func() error) error {
 		return err
 	}
 	return durable.Locked(filepath.Join(k.dir, "lock"), change)
-}
-
-// readJSON leaves into as it is when there is no file.
-func readJSON(path string, into any) error {
-	text, err := durable.ReadFile(path, maxKeysFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
-func writeJSON(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.Replace(path, append(text, '\n'), 0o600)
 }

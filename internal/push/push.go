@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -85,14 +84,7 @@ type content struct {
 func (s *Store) path() string { return filepath.Join(s.dataDir, "push.json") }
 
 func (s *Store) read() (c content, err error) {
-	data, err := durable.ReadFile(s.path(), maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &c)
-	}
-	if err != nil {
+	if err := durable.LoadJSON(s.path(), maxFile, &c); err != nil {
 		return c, fmt.Errorf("push: %w", err)
 	}
 	return c, nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"math"
@@ -160,15 +159,8 @@ func (e *Export) attempt(ctx context.Context, to *receiver) error {
 
 // readState reads how far an export got with each log.
 func readState(file string) (map[string]int64, error) {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		text, err = []byte("{}"), nil
-	}
 	kept := map[string]int64{}
-	if err == nil {
-		err = json.Unmarshal(text, &kept)
-	}
-	if err != nil {
+	if err := durable.LoadJSON(file, maxFile, &kept); err != nil {
 		return nil, fmt.Errorf("%s, which says how far the trail was sent, cannot be read: remove it to send all again: %w", file, err)
 	}
 	return kept, nil

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -98,13 +97,8 @@ func (c *Config) receiver() (receiver, error) {
 	}
 	made := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}
 	if c.CA != "" {
-		text, err := durable.ReadFile(c.CA, maxFile)
-		if err != nil {
+		if made.RootCAs, err = outbound.Roots(c.CA); err != nil {
 			return nil, fmt.Errorf("ca: %w", err)
-		}
-		made.RootCAs = x509.NewCertPool()
-		if !made.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("ca: %s holds no certificate", c.CA)
 		}
 	}
 	if scheme, isSyslog := strings.CutPrefix(u.Scheme, "syslog+"); isSyslog {

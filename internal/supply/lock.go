@@ -75,11 +75,7 @@ func (l *Lock) Save(path string) error {
 	slices.SortFunc(l.Servers, func(a, b Entry) int {
 		return strings.Compare(a.Name+"\x00"+a.From, b.Name+"\x00"+b.From)
 	})
-	data, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.Replace(path, append(data, '\n'), 0o600)
+	return durable.SaveJSON(path, l)
 }
 
 // Of returns the entry of a server; nil when there is none.

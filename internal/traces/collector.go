@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -106,14 +105,11 @@ func (c *collector) readCertificates() error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	if trusted != "" {
-		pem, err := os.ReadFile(trusted)
+		roots, err := outbound.Roots(trusted)
 		if err != nil {
 			return err
 		}
-		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("%s holds no certificate", trusted)
-		}
+		transport.TLSClientConfig.RootCAs = roots
 	}
 	if own != "" {
 		pair, err := tls.LoadX509KeyPair(own, key)
