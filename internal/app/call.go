@@ -16,6 +16,7 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/config"
+	"callgate/internal/periodic"
 	"callgate/internal/rulebook"
 	"callgate/internal/spelling"
 	"callgate/proxy"
@@ -104,17 +105,10 @@ func meantTool(ctx context.Context, host *mcpclient.Client, tool string, err err
 
 // sayWaiting says once that the call waits for a person, and with which commands of the program to answer.
 func sayWaiting(ctx context.Context, g *gate.Gate, program string) {
-	look := time.NewTicker(time.Second)
-	defer look.Stop()
-	for {
-		select {
-		case <-ctx.Done():
+	for range periodic.Every(ctx, time.Second) {
+		if len(g.Pending()) > 0 {
+			fmt.Fprintf(os.Stderr, "The call waits for a person: run %[1]s approve in another terminal, or %[1]s open.\n", program)
 			return
-		case <-look.C:
-			if len(g.Pending()) > 0 {
-				fmt.Fprintf(os.Stderr, "The call waits for a person: run %[1]s approve in another terminal, or %[1]s open.\n", program)
-				return
-			}
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"callgate/internal/config"
 	"callgate/internal/durable"
 	"callgate/internal/metrics"
+	"callgate/internal/periodic"
 	"callgate/permissions"
 	"callgate/permissions/store"
 	"callgate/proxy"
@@ -128,15 +129,8 @@ func (r *replica) watch(g *gate.Gate) {
 
 // pushFreezes tells the others what was frozen here while they could not be told.
 func (r *replica) pushFreezes(ctx context.Context) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
 	failed := r.problems.of("a freeze", "other replicas cannot be told of a freeze: ")
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+	for range periodic.Every(ctx, time.Second) {
 		if r.cluster.Fresh() == nil {
 			failed(r.gate.Controls.PushFreezes())
 		}

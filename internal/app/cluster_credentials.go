@@ -16,6 +16,7 @@ import (
 	"callgate/internal/cluster"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/config"
+	"callgate/internal/periodic"
 )
 
 // Hosts and people come to any replica, so all have the same credentials: those of the first replica. A credential that
@@ -63,14 +64,7 @@ func (r *replica) shareCredentials(ctx context.Context) error {
 	ctx, stop := context.WithCancel(context.Background())
 	var sharing sync.WaitGroup
 	sharing.Go(func() {
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-			case <-ctx.Done():
-				return
-			}
+		for range periodic.Every(ctx, time.Second) {
 			if r.cluster.Fresh() != nil {
 				continue
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/periodic"
 )
 
 // A budget is one entry, budget.{name}: what each replica uses of a limit, and what it holds, which is as much as it
@@ -453,14 +454,7 @@ func (b *Budgets) run() {
 			}
 		})
 	}
-	ticker := time.NewTicker(max(b.c.o.Lease/10, 50*time.Millisecond))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-b.c.ctx.Done():
-			return
-		}
+	for range periodic.Every(b.c.ctx, max(b.c.o.Lease/10, 50*time.Millisecond)) {
 		if b.c.Fresh() == nil {
 			b.round()
 		}

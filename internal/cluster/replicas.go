@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"callgate/internal/periodic"
 )
 
 // Replica is one callgate of the cluster, for people and for the others.
@@ -221,14 +223,7 @@ func (r *replicas) leave() {
 
 // run tells of replicas that fell silent.
 func (r *replicas) run() {
-	ticker := time.NewTicker(max(r.c.o.Lease/10, 50*time.Millisecond))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-r.c.ctx.Done():
-			return
-		}
+	for range periodic.Every(r.c.ctx, max(r.c.o.Lease/10, 50*time.Millisecond)) {
 		silent := false
 		r.mu.Lock()
 		for name, h := range r.known {

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"callgate/internal/periodic"
 	"callgate/internal/rpc"
 	"callgate/proxy"
 )
@@ -312,14 +313,8 @@ func (s *Server) reap() {
 	if s.o.IdleShutdown > 0 {
 		every = max(min(every, s.o.IdleShutdown/4), time.Millisecond)
 	}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for announced := false; ; {
-		select {
-		case <-ticker.C:
-		case <-s.ctx.Done():
-			return
-		}
+	announced := false
+	for range periodic.Every(s.ctx, every) {
 		idle, none := s.open.idle()
 		for _, session := range idle {
 			s.log.Info("a session ends: nobody used it", "for", s.o.IdleTimeout)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"callgate/internal/periodic"
 	"callgate/internal/rpc"
 )
 
@@ -155,14 +156,7 @@ func (e *evictions) expel(door Door) {
 // ended by itself it ends what listens: calls that run end as they do, those that wait do not run, and a session goes on,
 // because its host comes back with the next credential.
 func (e *evictions) recheck() {
-	ticker := time.NewTicker(fresh)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-e.server.ctx.Done():
-			return
-		}
+	for range periodic.Every(e.server.ctx, fresh) {
 		door := e.server.set.Load().Door
 		good, before := door.holding(), e.secrets
 		e.secrets = door.secrets()

@@ -19,6 +19,7 @@ import (
 
 	"callgate/internal/durable"
 	"callgate/internal/hosthooks/door"
+	"callgate/internal/periodic"
 )
 
 // Server lets hooks in to a desk.
@@ -76,16 +77,9 @@ func (s *Server) Run(ctx context.Context, desk *Desk, stale func() bool) {
 	defer stop()
 	defer context.AfterFunc(ctx, func() { _ = s.listener.SetDeadline(time.Now()) })() // ends Accept
 	s.serving.Go(func() {
-		ticker := time.NewTicker(10 * time.Second)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				if s.desk.Rest(visitIdle) > serverIdle || s.stale() && !s.desk.Busy() {
-					stop()
-				}
+		for range periodic.Every(ctx, 10*time.Second) {
+			if s.desk.Rest(visitIdle) > serverIdle || s.stale() && !s.desk.Busy() {
+				stop()
 			}
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callgate/internal/lazyregexp"
+	"callgate/internal/periodic"
 	"callgate/internal/upstream"
 )
 
@@ -100,17 +101,11 @@ const looks = time.Second
 // Changed returns nil when the file at path is another one than at the call, and an error when ctx ends before.
 func Changed(ctx context.Context, path string) error {
 	was, _ := os.Stat(path) // none is a state too
-	tick := time.NewTicker(looks)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
+	for range periodic.Every(ctx, looks) {
 		is, _ := os.Stat(path)
 		if (was == nil) != (is == nil) || was != nil && (!os.SameFile(was, is) || was.Size() != is.Size() || !was.ModTime().Equal(is.ModTime())) {
 			return nil
 		}
 	}
+	return ctx.Err()
 }

@@ -16,6 +16,7 @@ import (
 
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
+	"callgate/internal/periodic"
 )
 
 const (
@@ -320,16 +321,9 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 // askWhetherThere pings until ctx ends. A server that is stopped keeps its connections and answers nothing: only its
 // silence tells.
 func askWhetherThere(ctx context.Context, conn *websocket.Conn) {
-	ticker := time.NewTicker(clientAsks)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			if conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(clientAsks)) != nil {
-				return // the reader notices
-			}
-		case <-ctx.Done():
-			return
+	for now := range periodic.Every(ctx, clientAsks) {
+		if conn.WriteControl(websocket.PingMessage, nil, now.Add(clientAsks)) != nil {
+			return // the reader notices
 		}
 	}
 }
@@ -353,14 +347,7 @@ func (c *Client) notice(ctx context.Context, address string) bool {
 
 // noticeAgain calls notice from time to time until ctx ends.
 func (c *Client) noticeAgain(ctx context.Context, address string) {
-	ticker := time.NewTicker(noticeEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+	for range periodic.Every(ctx, noticeEvery) {
 		if !c.notice(ctx, address) {
 			return
 		}

@@ -18,6 +18,7 @@ import (
 
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/rest"
+	"callgate/internal/periodic"
 )
 
 // leader is the place of the one process that people's clients come to. It lets other processes join and passes on
@@ -79,17 +80,10 @@ func (l *leader) hold(ctx context.Context) place {
 	var joining sync.WaitGroup
 	joining.Go(func() { l.admitAll(ctx, &joining) })
 	l.letMachinesIn()
-	ticker := time.NewTicker(publishEvery)
-	for lasts := true; lasts; {
-		select {
-		case <-ticker.C:
-			l.hub.publish(l.door.Address)
-			l.letMachinesIn()
-		case <-ctx.Done():
-			lasts = false
-		}
+	for range periodic.Every(ctx, publishEvery) {
+		l.hub.publish(l.door.Address)
+		l.letMachinesIn()
 	}
-	ticker.Stop()
 	err := l.listener.Close()
 	l.hub.fleet.dismiss()
 	joining.Wait()

@@ -1,0 +1,26 @@
+// Package periodic does something from time to time.
+package periodic
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Every yields after each period until ctx ends.
+func Every(ctx context.Context, period time.Duration) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		ticker := time.NewTicker(period)
+		defer ticker.Stop()
+		for {
+			select {
+			case now := <-ticker.C:
+				if !yield(now) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
