@@ -3,26 +3,25 @@ package channels
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"mime/quotedprintable"
 	"net"
 	"net/http/httptest"
+	"net/textproto"
 	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
 
 	"callgate/internal/companion/wire"
 )
 
 // mailbox is an SMTP server that lets one user in and keeps what comes.
 type mailbox struct {
-	server *smtp.Server
 	port   string
+	config *tls.Config
 	mails  chan letter
 	refuse chan bool // one for each mail that it does not take
 }
@@ -33,54 +32,67 @@ type letter struct {
 	tls        bool
 }
 
-type letterbox struct {
-	mailbox *mailbox
-	conn    *smtp.Conn
-	in      bool
-	letter
-}
-
-func (b *mailbox) NewSession(c *smtp.Conn) (smtp.Session, error) {
-	return &letterbox{mailbox: b, conn: c}, nil
-}
-
-func (l *letterbox) AuthMechanisms() []string { return []string{sasl.Plain} }
-
-func (l *letterbox) Auth(string) (sasl.Server, error) {
-	return sasl.NewPlainServer(func(_, user, password string) error {
-		if user != "gate" || password != "secret" {
-			return errors.New("who is that?")
+// serve takes mails on one connection.
+func (b *mailbox) serve(conn net.Conn) {
+	defer func() { conn.Close() }()
+	text := textproto.NewConn(conn)
+	say := func(lines ...string) { _ = text.PrintfLine("%s", strings.Join(lines, "\r\n")) } // the next line will tell
+	var l letter
+	in := false
+	say("220 localhost")
+	for {
+		line, err := text.ReadLine()
+		if err != nil {
+			return
 		}
-		l.in = true
-		return nil
-	}), nil
-}
-
-func (l *letterbox) Mail(from string, _ *smtp.MailOptions) error {
-	if !l.in {
-		return smtp.ErrAuthRequired
+		verb, rest, _ := strings.Cut(line, " ")
+		_, address, _ := strings.Cut(rest, "<")
+		address, _, _ = strings.Cut(address, ">")
+		switch strings.ToUpper(verb) {
+		case "EHLO":
+			say("250-localhost", "250-STARTTLS", "250 AUTH PLAIN")
+		case "STARTTLS":
+			say("220 go on")
+			conn, l.tls = tls.Server(conn, b.config), true
+			text = textproto.NewConn(conn)
+		case "AUTH":
+			if in = rest == "PLAIN "+base64.StdEncoding.EncodeToString([]byte("\x00gate\x00secret")); in {
+				say("235 welcome")
+			} else {
+				say("535 who is that?")
+			}
+		case "MAIL":
+			if !in {
+				say("530 who is that?")
+				continue
+			}
+			l.from, l.to = address, nil
+			say("250 from them")
+		case "RCPT":
+			l.to = append(l.to, address)
+			say("250 to them")
+		case "DATA":
+			say("354 go on")
+			body, err := io.ReadAll(quotedprintable.NewReader(text.DotReader()))
+			if err != nil {
+				return
+			}
+			select {
+			case <-b.refuse:
+				say("451 come back later")
+			default:
+				l.text = strings.ReplaceAll(string(body), "\r\n", "\n")
+				b.mails <- l
+				say("250 taken")
+			}
+		case "QUIT":
+			say("221 bye")
+			return
+		default:
+			say("250 well")
+		}
 	}
-	l.from, l.to = from, nil
-	return nil
 }
-
-func (l *letterbox) Rcpt(to string, _ *smtp.RcptOptions) error { l.to = append(l.to, to); return nil }
-
-func (l *letterbox) Data(r io.Reader) error {
-	select {
-	case <-l.mailbox.refuse:
-		return errors.New("come back later")
-	default:
-	}
-	text, err := io.ReadAll(quotedprintable.NewReader(r))
-	_, l.tls = l.conn.TLSConnectionState()
-	l.text = strings.ReplaceAll(string(text), "\r\n", "\n")
-	l.mailbox.mails <- l.letter
-	return err
-}
-
-func (l *letterbox) Reset()        {}
-func (l *letterbox) Logout() error { return nil }
 
 // newMailbox starts a server with STARTTLS, and returns who vouches for its certificate.
 func newMailbox(t *testing.T) (*mailbox, *x509.CertPool) {
@@ -89,19 +101,25 @@ func newMailbox(t *testing.T) (*mailbox, *x509.CertPool) {
 	defer certified.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(certified.Certificate())
-	b := &mailbox{mails: make(chan letter, 10), refuse: make(chan bool, 10)}
-	b.server = smtp.NewServer(b)
-	b.server.Domain, b.server.TLSConfig = "localhost", &tls.Config{Certificates: certified.TLS.Certificates}
+	b := &mailbox{config: &tls.Config{Certificates: certified.TLS.Certificates}, mails: make(chan letter, 10), refuse: make(chan bool, 10)}
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, b.port, _ = net.SplitHostPort(listen.Addr().String())
-	served := make(chan error, 1)
-	go func() { served <- b.server.Serve(listen) }()
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listen.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { b.serve(conn) })
+		}
+	})
 	t.Cleanup(func() {
-		_ = b.server.Close()
-		<-served
+		listen.Close()
+		serving.Wait()
 	})
 	return b, roots
 }
