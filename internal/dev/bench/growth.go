@@ -81,14 +81,11 @@ func benchGrowth(o options, dir string, out, progress io.Writer) error {
 
 // measure is the processor time for a call with n of them.
 func (g *growth) measure(o options, dir string, n int) (micros float64, err error) {
-	callgate, err := program(o.bin, "callgate")
+	found, err := programs(o.bin, "callgate", "echo")
 	if err != nil {
 		return 0, err
 	}
-	echo, err := program(o.bin, "echo")
-	if err != nil {
-		return 0, err
-	}
+	callgate, echo := found[0], found[1]
 	arguments := []string{"-http"}
 	if g.tools {
 		arguments = append(arguments, "-tools", fmt.Sprint(n))

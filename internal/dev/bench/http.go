@@ -38,18 +38,11 @@ var widths = []int{1, 16, 64}
 
 // benchHTTP measures all ways in turns and prints the table.
 func benchHTTP(o options, dir string, out io.Writer) (err error) {
-	callgate, err := program(o.bin, "callgate")
+	found, err := programs(o.bin, "callgate", "echo", "floor")
 	if err != nil {
 		return err
 	}
-	echo, err := program(o.bin, "echo")
-	if err != nil {
-		return err
-	}
-	floor, err := program(o.bin, "floor")
-	if err != nil {
-		return err
-	}
+	callgate, echo, floor := found[0], found[1], found[2]
 	server, endServer, err := startHTTP(echo, "-http")
 	if err != nil {
 		return err

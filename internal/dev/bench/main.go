@@ -141,14 +141,11 @@ func runHTTP(o options, dir string, out, progress io.Writer) error {
 
 // runApprovals measures the way through a person.
 func runApprovals(o options, dir string, out, progress io.Writer) error {
-	callgate, err := program(o.bin, "callgate")
+	found, err := programs(o.bin, "callgate", "echo")
 	if err != nil {
 		return err
 	}
-	echo, err := program(o.bin, "echo")
-	if err != nil {
-		return err
-	}
+	callgate, echo := found[0], found[1]
 	fmt.Fprintln(progress, "approvals")
 	a, err := measureApprovals(callgate, echo, dir, o.crowd)
 	if err != nil {

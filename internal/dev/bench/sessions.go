@@ -95,14 +95,11 @@ func newCrowd(addresses ...string) *hostCrowd {
 
 // measure connects the sessions to a callgate of their own.
 func (c *crowding) measure(o options, dir string, listens bool) (err error) {
-	callgate, err := program(o.bin, "callgate")
+	found, err := programs(o.bin, "callgate", "echo")
 	if err != nil {
 		return err
 	}
-	echo, err := program(o.bin, "echo")
-	if err != nil {
-		return err
-	}
+	callgate, echo := found[0], found[1]
 	url, endServer, err := startHTTP(echo, "-http")
 	if err != nil {
 		return err

@@ -62,6 +62,17 @@ func findTargets(bin, dir string) ([]*target, error) {
 		}), nil
 }
 
+// programs are the paths of programs in bin.
+func programs(bin string, names ...string) (paths []string, err error) {
+	paths = make([]string, len(names))
+	for i, name := range names {
+		if paths[i], err = program(bin, name); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
+}
+
 // program is the path of one of the programs in bin.
 func program(bin, name string) (string, error) {
 	if runtime.GOOS == "windows" {

@@ -274,14 +274,7 @@ func (r *toolRun) session(ctx context.Context, script []step, name string) error
 
 // gate runs callgate as a person would.
 func (r *toolRun) gate(args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, r.program, args...)
-	cmd.Dir, cmd.Env = r.work(), r.environment(nil)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("callgate %s: %w: %s", strings.Join(args, " "), err, out)
-	}
-	return nil
+	return r.first(append([]string{r.program}, args...)...)
 }
 
 // isOurs reports whether callgate or this program wrote a file, and not the host.

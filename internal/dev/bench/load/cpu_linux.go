@@ -12,28 +12,18 @@ import (
 
 // CPUOf is the processor time that the threads of a process have taken; false where the system does not tell.
 func CPUOf(pid int) (total time.Duration, ok bool) {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	if err != nil {
-		return 0, false
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil { // the thread has ended
-			continue
-		}
-		first, _, _ := strings.Cut(string(text), " ")
-		ns, err := strconv.ParseInt(first, 10, 64)
-		if err != nil {
-			return 0, false
-		}
-		total += time.Duration(ns)
-	}
-	return total, len(files) > 0
+	ns, ok := sumOf(pid, "schedstat", "", " ")
+	return time.Duration(ns), ok
 }
 
 // WakeupsOf is how often the threads of a process have slept and been woken; false where the system does not tell.
 func WakeupsOf(pid int) (total int64, ok bool) {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	return sumOf(pid, "status", "\nvoluntary_ctxt_switches:\t", "\n")
+}
+
+// sumOf adds the numbers that stand between two texts in a file of each thread.
+func sumOf(pid int, name, before, after string) (total int64, ok bool) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", pid, name))
 	if err != nil {
 		return 0, false
 	}
@@ -42,9 +32,9 @@ func WakeupsOf(pid int) (total int64, ok bool) {
 		if err != nil { // the thread has ended
 			continue
 		}
-		_, rest, found := strings.Cut(string(text), "\nvoluntary_ctxt_switches:\t")
-		count, _, _ := strings.Cut(rest, "\n")
-		n, err := strconv.ParseInt(count, 10, 64)
+		_, rest, found := strings.Cut(string(text), before)
+		number, _, _ := strings.Cut(rest, after)
+		n, err := strconv.ParseInt(number, 10, 64)
 		if !found || err != nil {
 			return 0, false
 		}
