@@ -53,6 +53,5 @@ func (j *Judge) Returned(call Call, result []byte) {
 
 // isError reports whether a result of a tool says that the call failed.
 func isError(result []byte) bool {
-	var m [1]jsonx.Member
-	return jsonx.Members(result, []string{"isError"}, m[:]) == nil && string(m[0].Value) == "true"
+	return string(jsonx.At(result, "isError")) == "true"
 }

@@ -35,7 +35,7 @@ func (s serverSide) notified(m rpc.Message, r *inflight) {
 			s.relay(m, r)
 		}
 	case "notifications/cancelled":
-		if q, open := h.asking.of(string(raw.Param(m, "requestId"))); open {
+		if q, open := h.asking.of(string(jsonx.At(m.Params, "requestId"))); open {
 			q.cancel()
 		}
 	default:
@@ -66,7 +66,7 @@ func (s serverSide) pretends(m rpc.Message) (why string) {
 // progress passes progress on only if it belongs to a running request of this server. A server has no say about other
 // servers' requests, or about one that has ended.
 func (s serverSide) progress(m rpc.Message) {
-	token := raw.Param(m, "progressToken")
+	token := jsonx.At(m.Params, "progressToken")
 	if token == nil {
 		return
 	}
@@ -186,7 +186,7 @@ func (s serverSide) answered(ctx context.Context, m, answer rpc.Message, asTask 
 // progressForServers passes the host's progress on a server's request to the servers that gave the token in
 // a request which is open: no other server hears of it.
 func progressForServers(h *host, m rpc.Message) {
-	token := raw.Param(m, "progressToken")
+	token := jsonx.At(m.Params, "progressToken")
 	if token == nil {
 		return
 	}

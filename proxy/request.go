@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"callgate/gate"
+	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
 	"callgate/proxy/internal/raw"
@@ -153,7 +154,7 @@ func (h *host) notified(m rpc.Message) {
 		h.offers.rebuild()
 		handshake{h}.learnFolders()
 	case "notifications/cancelled":
-		h.takeBack(raw.Param(m, "requestId")) // one that has ended already is no error: hosts cancel late
+		h.takeBack(jsonx.At(m.Params, "requestId")) // one that has ended already is no error: hosts cancel late
 	case "notifications/roots/list_changed":
 		handshake{h}.learnFolders()
 		for _, s := range h.servers {

@@ -120,11 +120,7 @@ func (c *connection) exchange(m rpc.Message) {
 
 // cancelled takes back the stateless request that the host names; false when there is none.
 func (c *connection) cancelled(m rpc.Message) bool {
-	var id [1]jsonx.Member
-	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, id[:]) != nil {
-		return false
-	}
-	cancel := c.forget(string(id[0].Value))
+	cancel := c.forget(string(jsonx.At(m.Params, "requestId")))
 	if cancel == nil {
 		return false
 	}

@@ -145,11 +145,10 @@ func (x *exchange) status(response []byte) int {
 		return http.StatusOK // the event stream may have begun
 	}
 	m, err := rpc.Parse(response)
-	var code [1]jsonx.Member
-	if err != nil || m.Error == nil || jsonx.Members(m.Error, []string{"code"}, code[:]) != nil {
+	if err != nil {
 		return http.StatusOK
 	}
-	switch string(code[0].Value) {
+	switch string(jsonx.At(m.Error, "code")) {
 	case "-32601":
 		return http.StatusNotFound
 	case "-32700", "-32600", "-32020", "-32021", "-32022":

@@ -237,11 +237,10 @@ func (s *Session) idleSince() (since time.Time, ok bool) {
 // agreedVersion is the version of the protocol that the response to initialize names, "" when it is none.
 func agreedVersion(response []byte) string {
 	m, err := rpc.Parse(response)
-	var version [1]jsonx.Member
-	if err != nil || m.Result == nil || jsonx.Members(m.Result, []string{"protocolVersion"}, version[:]) != nil {
+	if err != nil {
 		return ""
 	}
-	text, _ := jsonx.String(version[0].Value)
+	text, _ := jsonx.String(jsonx.At(m.Result, "protocolVersion"))
 	return text
 }
 

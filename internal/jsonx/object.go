@@ -68,13 +68,17 @@ func Others(object []byte, known []string) ([]byte, error) {
 }
 
 // Has reports whether the path of member names leads to a value.
-func Has(object []byte, path ...string) bool {
-	for _, name := range path {
+func Has(object []byte, path ...string) bool { return At(object, path...) != nil }
+
+// At returns the value that the path of member names leads to, as spelled; nil if there is none, and where an object on
+// the way cannot be read.
+func At(object []byte, path ...string) []byte {
+	for i := range path {
 		var m [1]Member
-		if len(object) == 0 || object[0] != '{' || Members(object, []string{name}, m[:]) != nil {
-			return false
+		if len(object) == 0 || Members(object, path[i:i+1], m[:]) != nil {
+			return nil
 		}
 		object = m[0].Value
 	}
-	return object != nil
+	return object
 }

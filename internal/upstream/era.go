@@ -315,9 +315,5 @@ func refusesAnyHandshake(err error) bool {
 
 // refusesLegacy reports whether the error to initialize is one of a server that has no handshake.
 func refusesLegacy(fault []byte) bool {
-	var code [1]jsonx.Member
-	if jsonx.Members(fault, []string{"code"}, code[:]) != nil {
-		return false
-	}
-	return slices.Contains([]string{"-32601", "-32022", "-32602", "-32020"}, string(code[0].Value))
+	return slices.Contains([]string{"-32601", "-32022", "-32602", "-32020"}, string(jsonx.At(fault, "code")))
 }

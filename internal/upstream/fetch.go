@@ -273,8 +273,7 @@ func (in *incarnation) pages(k Kind) (List, error) {
 }
 
 func methodNotFound(fault []byte) bool {
-	var code [1]jsonx.Member
-	return jsonx.Members(fault, []string{"code"}, code[:]) == nil && string(code[0].Value) == "-32601"
+	return string(jsonx.At(fault, "code")) == "-32601"
 }
 
 // pause waits for d, or less when ctx ends.

@@ -57,11 +57,8 @@ func parseInfo(result []byte) (*Info, error) {
 		}
 	}
 	info := &Info{ProtocolVersion: version, Capabilities: m[1].Value, ServerInfo: m[2].Value, Raw: result}
-	if info.ServerInfo == nil && m[5].Value != nil {
-		var server [1]jsonx.Member
-		if jsonx.Members(m[5].Value, []string{"io.modelcontextprotocol/serverInfo"}, server[:]) == nil {
-			info.ServerInfo = server[0].Value
-		}
+	if info.ServerInfo == nil {
+		info.ServerInfo = jsonx.At(m[5].Value, "io.modelcontextprotocol/serverInfo")
 	}
 	if _, ok := jsonx.String(m[3].Value); ok {
 		info.Instructions = m[3].Value

@@ -12,11 +12,10 @@ import (
 // mirror returns the headers in which a call repeats those of its arguments that the tool's schema names: in the
 // modern era over HTTP the server insists on them.
 func (l *Lists) mirror(call rpc.Message) map[string]string {
-	var name [1]jsonx.Member
-	if jsonx.Members(call.Params, []string{"name"}, name[:]) != nil {
+	wanted, ok := jsonx.String(jsonx.At(call.Params, "name"))
+	if !ok {
 		return nil
 	}
-	wanted, _ := jsonx.String(name[0].Value)
 	list, _ := l.Known(Tools)
 	for _, item := range list.Items {
 		if item.Key == wanted {
@@ -49,9 +48,9 @@ func (in *incarnation) dropUncallable(list *List) {
 
 // headerTool returns a definition as far as its headers need it; nil when its schema names none.
 func headerTool(definition []byte) *mcp.Tool {
-	var schema [1]jsonx.Member
-	if jsonx.Members(definition, []string{"inputSchema"}, schema[:]) != nil || schema[0].Value == nil {
+	schema := jsonx.At(definition, "inputSchema")
+	if schema == nil {
 		return nil
 	}
-	return &mcp.Tool{RawInputSchema: schema[0].Value}
+	return &mcp.Tool{RawInputSchema: schema}
 }

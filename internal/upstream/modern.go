@@ -189,7 +189,7 @@ func (in *incarnation) unasked(kind string) error {
 
 // resultType returns what the server says that its result is; "" when it does not say.
 func resultType(result []byte) string {
-	kind, _ := jsonx.String(member(result, "resultType"))
+	kind, _ := jsonx.String(jsonx.At(result, "resultType"))
 	return kind
 }
 
@@ -234,7 +234,5 @@ const maxLegs = 10
 
 // can reports whether the server declares a capability with a member that is true.
 func (i *Info) can(capability, member string) bool {
-	var c, m [1]jsonx.Member
-	return jsonx.Members(i.Capabilities, []string{capability}, c[:]) == nil && c[0].Value != nil &&
-		jsonx.Members(c[0].Value, []string{member}, m[:]) == nil && string(m[0].Value) == "true"
+	return string(jsonx.At(i.Capabilities, capability, member)) == "true"
 }

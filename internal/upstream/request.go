@@ -96,18 +96,9 @@ func (in *incarnation) unwanted(answer rpc.Message) {
 		return
 	}
 	if in.modern == nil {
-		made = member(made, "task")
+		made = jsonx.At(made, "task")
 	}
-	if id, named := jsonx.String(member(made, "taskId")); named && id != "" {
+	if id, named := jsonx.String(jsonx.At(made, "taskId")); named && id != "" {
 		in.workers.Go(func() { (&following{in: in, id: id}).giveUp(in.ctx) })
 	}
-}
-
-// member is a member of an object; nil where there is none.
-func member(object []byte, name string) []byte {
-	var m [1]jsonx.Member
-	if object == nil || jsonx.Members(object, []string{name}, m[:]) != nil {
-		return nil
-	}
-	return m[0].Value
 }

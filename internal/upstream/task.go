@@ -202,7 +202,7 @@ func (f *following) request(ctx context.Context, method string, more []byte) (rp
 }
 
 func codeOf(fault []byte) int {
-	n, _ := strconv.Atoi(string(member(fault, "code"))) // 0 is no code
+	n, _ := strconv.Atoi(string(jsonx.At(fault, "code"))) // 0 is no code
 	return n
 }
 

@@ -307,12 +307,10 @@ func Renamed(definition []byte, name string) []byte {
 
 // taskSupport reads from a tool's definition whether its calls can be tasks.
 func taskSupport(definition []byte) string {
-	var execution, support [1]jsonx.Member
-	if !bytes.Contains(definition, []byte("taskSupport")) || jsonx.Members(definition, []string{"execution"}, execution[:]) != nil ||
-		execution[0].Value == nil || jsonx.Members(execution[0].Value, []string{"taskSupport"}, support[:]) != nil {
+	if !bytes.Contains(definition, []byte("taskSupport")) {
 		return ""
 	}
-	if text, _ := jsonx.String(support[0].Value); text == "optional" || text == "required" {
+	if text, _ := jsonx.String(jsonx.At(definition, "execution", "taskSupport")); text == "optional" || text == "required" {
 		return text
 	}
 	return ""

@@ -132,7 +132,7 @@ func (g *Server) finish(ctx context.Context, conn *rpc.Conn, m rpc.Message) {
 
 func (g *Server) cancelled(m rpc.Message) {
 	g.mu.Lock()
-	cancel := g.running[string(raw.Param(m, "requestId"))]
+	cancel := g.running[string(jsonx.At(m.Params, "requestId"))]
 	g.mu.Unlock()
 	if cancel != nil {
 		cancel(errors.New("the call was cancelled"))

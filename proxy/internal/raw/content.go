@@ -16,11 +16,8 @@ func IsResult(response []byte) bool {
 
 // ErrorText is what a JSON-RPC error says.
 func ErrorText(raw []byte) string {
-	var m [1]jsonx.Member
-	if jsonx.Members(raw, []string{"message"}, m[:]) == nil {
-		if text, ok := jsonx.String(m[0].Value); ok && text != "" {
-			return text
-		}
+	if text, ok := jsonx.String(jsonx.At(raw, "message")); ok && text != "" {
+		return text
 	}
 	return "it says no more"
 }
@@ -70,6 +67,5 @@ func readContent(answer rpc.Message, m []jsonx.Member) bool {
 
 // IsErrorResult reports whether a result says that the call failed.
 func IsErrorResult(result []byte) bool {
-	var m [1]jsonx.Member
-	return jsonx.Members(result, []string{"isError"}, m[:]) == nil && string(m[0].Value) == "true"
+	return string(jsonx.At(result, "isError")) == "true"
 }

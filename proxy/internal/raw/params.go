@@ -36,8 +36,8 @@ func WithResult(m rpc.Message, result []byte) rpc.Message {
 
 // HasCursor reports whether a request for a list wants another page than the first.
 func HasCursor(m rpc.Message) bool {
-	var cursor [1]jsonx.Member
-	return m.Params != nil && jsonx.Members(m.Params, []string{"cursor"}, cursor[:]) == nil && cursor[0].Value != nil && string(cursor[0].Value) != "null"
+	cursor := jsonx.At(m.Params, "cursor")
+	return cursor != nil && string(cursor) != "null"
 }
 
 // SaysMore reports whether an object has members besides the known ones, which jsonx.Members found in it.
@@ -83,14 +83,7 @@ func ProgressToken(params []byte) []byte {
 	if !jsonx.MayHold(params, "progressToken") {
 		return nil
 	}
-	var meta, token [1]jsonx.Member
-	if jsonx.Members(params, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil {
-		return nil
-	}
-	if jsonx.Members(meta[0].Value, []string{"progressToken"}, token[:]) != nil {
-		return nil
-	}
-	return token[0].Value
+	return jsonx.At(params, "_meta", "progressToken")
 }
 
 // String returns a required string of the params, after the strict check of the whole message.
@@ -137,13 +130,4 @@ func WithToken(params, token []byte) ([]byte, error) {
 // Named is an object with one string.
 func Named(name, value string) []byte {
 	return append(append(append(append([]byte{'{'}, jsonx.Quote(name)...), ':'), jsonx.Quote(value)...), '}')
-}
-
-// Param is one member of the params of a notification, as spelled; nil without it, and where it cannot be read.
-func Param(m rpc.Message, name string) []byte {
-	var member [1]jsonx.Member
-	if m.Params == nil || jsonx.Members(m.Params, []string{name}, member[:]) != nil {
-		return nil
-	}
-	return member[0].Value
 }

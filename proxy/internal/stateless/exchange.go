@@ -68,9 +68,7 @@ func Is(m rpc.Message) bool {
 	if !bytes.Contains(m.Params, []byte(metaVersion)) || m.Method == "initialize" {
 		return false
 	}
-	var meta, version [1]jsonx.Member
-	return jsonx.Members(m.Params, []string{"_meta"}, meta[:]) == nil && meta[0].Value != nil &&
-		jsonx.Members(meta[0].Value, []string{metaVersion}, version[:]) == nil && version[0].Value != nil
+	return jsonx.Has(m.Params, "_meta", metaVersion)
 }
 
 // incoming is a request with what it says of itself.
@@ -202,9 +200,7 @@ func headersAgree(h headed, m rpc.Message, version string) error {
 	}
 	get := func(name string) string { value, _ := h.Header(name); return value }
 	if value, sent := h.Header(mcp.HeaderName); sent && slices.Contains(taskMethods, m.Method) {
-		var named [1]jsonx.Member
-		_ = jsonx.Members(m.Params, []string{"taskId"}, named[:])
-		id, _ := jsonx.String(named[0].Value) // without one the request is refused
+		id, _ := jsonx.String(jsonx.At(m.Params, "taskId")) // without one the request is refused
 		if name, ok := mcp.DecodeHeaderValue(value); !ok || name != id {
 			return fmt.Errorf("the header %s is %q, the request's taskId is %q", mcp.HeaderName, value, id)
 		}

@@ -46,9 +46,7 @@ func newTask(e *Request) *task {
 
 // declaresTasks reports whether a request's capabilities have the extension.
 func declaresTasks(capabilities []byte) bool {
-	var extensions, tasks [1]jsonx.Member
-	return jsonx.Members(capabilities, []string{"extensions"}, extensions[:]) == nil && extensions[0].Value != nil &&
-		jsonx.Members(extensions[0].Value, []string{ExtensionTasks}, tasks[:]) == nil && tasks[0].Value != nil
+	return jsonx.Has(capabilities, "extensions", ExtensionTasks)
 }
 
 // says notes what is to be told of the task. The host that waits for the call hears of the task now.

@@ -38,11 +38,10 @@ func ReadRequest(raw []byte) (request []byte, err error) {
 
 // TimeToLive is the time to live of a request, null without one.
 func TimeToLive(request []byte) []byte {
-	var ttl [1]jsonx.Member
-	if jsonx.Members(request, []string{"ttl"}, ttl[:]) != nil || ttl[0].Value == nil {
-		return []byte("null")
+	if ttl := jsonx.At(request, "ttl"); ttl != nil {
+		return ttl
 	}
-	return ttl[0].Value
+	return []byte("null")
 }
 
 // Abilities are what of the requests of servers a host can carry out as tasks.

@@ -25,11 +25,10 @@ func (t Task) Over() bool {
 
 // In reads the result of a call that has become a task.
 func In(result []byte) (Task, bool) {
-	var m [1]jsonx.Member
-	if !jsonx.MayHold(result, "task") || jsonx.Members(result, []string{"task"}, m[:]) != nil || m[0].Value == nil {
+	if !jsonx.MayHold(result, "task") {
 		return Task{}, false
 	}
-	return Read(m[0].Value)
+	return Read(jsonx.At(result, "task"))
 }
 
 // maxSize bounds what a server may say of a task: it is kept, and told again and again.
