@@ -104,24 +104,31 @@ func endsInNumber(host string) bool {
 
 // ipv4 reads an IPv4 address as the standard does: one to four numbers, decimal, octal or hexadecimal.
 func ipv4(host string) (netip.Addr, bool) {
-	parts := strings.Split(strings.TrimSuffix(host, "."), ".")
+	return fromParts(strings.TrimSuffix(host, "."), number, true)
+}
+
+// fromParts joins the parts of an IPv4 address: each is a byte, and the last one all that is left; with fits it has to
+// be no more than that.
+func fromParts(host string, read func(string) (uint64, error), fits bool) (netip.Addr, bool) {
+	parts := strings.Split(host, ".")
 	if len(parts) > 4 {
 		return netip.Addr{}, false
 	}
 	var value uint64
+	left := 8 * (5 - len(parts)) // bits of the last part
 	for i, part := range parts {
-		n, err := number(part)
+		n, err := read(part)
 		last := i == len(parts)-1
-		if err != nil || !last && n > 255 || last && n >= 1<<(8*(5-len(parts))) {
+		switch {
+		case err != nil || !last && n > 255 || last && fits && n >= 1<<left:
 			return netip.Addr{}, false
-		}
-		if last {
-			value = value<<(8*(5-len(parts))) | n
-		} else {
+		case last:
+			value = value<<left | n
+		default:
 			value = value<<8 | n
 		}
 	}
-	return fromNumber(value), true
+	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
 }
 
 // number reads one part of an IPv4 address as the standard does.
@@ -143,34 +150,13 @@ func number(part string) (uint64, error) {
 	return strconv.ParseUint(part, base, 64)
 }
 
-func fromNumber(n uint64) netip.Addr {
-	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
-}
-
 // IP reads an IP address in any form that some resolver takes, such as 127.1, 0x7f000001, 0177.0.0.1 and numbers that
 // are too large: for denials. host is in its plain form, without brackets.
 func IP(host string) (netip.Addr, bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addr.WithZone("").Unmap(), true
 	}
-	parts := strings.Split(strings.TrimRight(host, "."), ".")
-	if len(parts) > 4 {
-		return netip.Addr{}, false
-	}
-	var value uint64
-	for i, part := range parts {
-		n, err := looseNumber(part)
-		last := i == len(parts)-1
-		if err != nil || !last && n > 255 {
-			return netip.Addr{}, false
-		}
-		if last {
-			value = value<<(8*(5-len(parts))) | n
-		} else {
-			value = value<<8 | n
-		}
-	}
-	return fromNumber(value), true // of more than 32 bits, resolvers that overflow keep the lower ones
+	return fromParts(strings.TrimRight(host, "."), looseNumber, false) // of more than 32 bits, resolvers that overflow keep the lower ones
 }
 
 // looseNumber reads one part of an address: decimal, 0x and hexadecimal, or 0 and octal, else decimal.

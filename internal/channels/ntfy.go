@@ -62,8 +62,7 @@ func (n *Ntfy) Show(ctx context.Context, where string, m Message) (string, error
 	if err := send(ctx, http.MethodPost, n.base+"/", n.token, body, &sent); err != nil {
 		return "", err
 	}
-	where = cmp.Or(where, sent.ID)
-	return where, nil
+	return cmp.Or(where, sent.ID), nil
 }
 
 // silence is after how long without a line the connection counts as lost: ntfy sends one every 45 seconds.

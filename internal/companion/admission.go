@@ -82,18 +82,34 @@ func (a *admission) free(name string) *wire.Refusal {
 	return nil
 }
 
+// lets reports whether a request may watch, or also answer. When it may not the response is written.
+func (a *admission) lets(w http.ResponseWriter, r *http.Request, answers bool) bool {
+	var why string
+	switch a.caller(r, nil) {
+	case credentials.Approve:
+		return true
+	case credentials.View:
+		if !answers {
+			return true
+		}
+		why = "the view credential may watch, not answer"
+	case credentials.Tools:
+		why = toolsOnly
+	case credentials.Prompt:
+		why = promptOnly
+	default:
+		rest.Unauthorized(w)
+		return false
+	}
+	rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, why)
+	return false
+}
+
 // viewer lets those pass who may watch.
 func (a *admission) viewer(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		switch a.caller(r, nil) {
-		case credentials.Approve, credentials.View:
+		if a.lets(w, r, false) {
 			next(w, r)
-		case credentials.Tools:
-			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
-		case credentials.Prompt:
-			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
-		default:
-			rest.Unauthorized(w)
 		}
 	}
 }
@@ -117,19 +133,7 @@ const toolsOnly = "the tools credential brings tools, and neither watches nor an
 // approver lets only the approve credential pass, and with a body only JSON.
 func (a *admission) approver(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		switch a.caller(r, nil) {
-		case credentials.Approve:
-		case credentials.View:
-			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "the view credential may watch, not answer")
-			return
-		case credentials.Tools:
-			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
-			return
-		case credentials.Prompt:
-			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
-			return
-		default:
-			rest.Unauthorized(w)
+		if !a.lets(w, r, true) {
 			return
 		}
 		if !rest.SaysJSON(r) {

@@ -42,13 +42,19 @@ func (a *asks) add(in *incarnation, id []byte) (own []byte, ok bool) {
 	if _, again := a.theirs[key]; again || len(a.ours) >= maxAsks {
 		return nil, false
 	}
+	own = a.keep(ask{in: in, id: bytes.Clone(id)})
+	a.theirs[key] = string(own)
+	return own, true
+}
+
+// keep returns a new id for a request; the caller holds mu.
+func (a *asks) keep(q ask) (own []byte) {
 	if a.ours == nil {
 		a.ours, a.theirs = map[string]ask{}, map[askKey]string{}
 	}
 	own = append(strconv.AppendUint([]byte(`"cg-ask-`), lastAsk.Add(1), 10), '"')
-	a.ours[string(own)] = ask{in: in, id: bytes.Clone(id)}
-	a.theirs[key] = string(own)
-	return own, true
+	a.ours[string(own)] = q
+	return own
 }
 
 // put notes a question that a server asks in a result, and returns its id and what its answer comes on.
@@ -58,13 +64,8 @@ func (a *asks) put(in *incarnation) (own []byte, answer <-chan rpc.Message, ok b
 	if len(a.ours) >= maxAsks {
 		return nil, nil, false
 	}
-	if a.ours == nil {
-		a.ours, a.theirs = map[string]ask{}, map[askKey]string{}
-	}
-	own = append(strconv.AppendUint([]byte(`"cg-ask-`), lastAsk.Add(1), 10), '"')
 	q := ask{in: in, answer: make(chan rpc.Message, 1)}
-	a.ours[string(own)] = q
-	return own, q.answer, true
+	return a.keep(q), q.answer, true
 }
 
 // take returns the request that has our id, and forgets it.

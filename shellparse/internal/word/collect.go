@@ -220,11 +220,7 @@ func (c *collector) integers(n *syntax.DeclClause) {
 				c.a.Shell.integer(as.Name.Value)
 			}
 		case as.Value != nil:
-			word, _ := Unquoted(as.Value)
-			if made = made || strings.HasPrefix(word, "-") && strings.Contains(word, "i"); made {
-				name, _, _ := strings.Cut(word, "=")
-				c.a.Shell.integer(name)
-			}
+			made = c.operand(as.Value, made)
 		}
 	}
 }
@@ -233,12 +229,18 @@ func (c *collector) integers(n *syntax.DeclClause) {
 func (c *collector) operandsOf(declares []*syntax.Word) {
 	made := false
 	for _, w := range declares {
-		word, _ := Unquoted(w)
-		if made = made || strings.HasPrefix(word, "-") && strings.Contains(word, "i"); made {
-			name, _, _ := strings.Cut(word, "=")
-			c.a.Shell.integer(name)
-		}
+		made = c.operand(w, made)
 	}
+}
+
+// operand reads one word of a declaration, and reports whether an option until here makes integers.
+func (c *collector) operand(w *syntax.Word, made bool) bool {
+	word, _ := Unquoted(w)
+	if made = made || strings.HasPrefix(word, "-") && strings.Contains(word, "i"); made {
+		name, _, _ := strings.Cut(word, "=")
+		c.a.Shell.integer(name)
+	}
+	return made
 }
 
 // builtin notes what builtins assign to the variables that their words name.
