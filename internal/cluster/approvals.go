@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -515,10 +516,7 @@ func (a *Approvals) keepOut(key string, rev uint64) error {
 func (a *Approvals) inherit() {
 	a.mu.Lock()
 	adopter := a.adopter
-	keys := make([]string, 0, len(a.orphan))
-	for key := range a.orphan {
-		keys = append(keys, key)
-	}
+	keys := slices.Collect(maps.Keys(a.orphan))
 	a.mu.Unlock()
 	if adopter == nil {
 		return

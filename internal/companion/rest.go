@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -92,11 +93,7 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	serve, ok := m[method]
 	if !ok {
-		allowed := make([]string, 0, len(m))
-		for name := range m {
-			allowed = append(allowed, name)
-		}
-		slices.Sort(allowed)
+		allowed := slices.Sorted(maps.Keys(m))
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		rest.WriteError(w, http.StatusMethodNotAllowed, wire.CodeBadMessage, "method not allowed here: use "+strings.Join(allowed, " or "))
 		return

@@ -3,6 +3,7 @@ package install
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,11 +110,7 @@ func (m *Machine) plugins(h *Host) (list []plugin) {
 		return nil
 	}
 	readInto(filepath.Join(folder, "known_marketplaces.json"), &known)
-	names := make([]string, 0, len(installed.Plugins))
-	for name := range installed.Plugins {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(installed.Plugins))
 	for _, full := range names {
 		name, market, _ := strings.Cut(full, "@")
 		for _, i := range installed.Plugins[full] {

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -189,11 +190,7 @@ func toJSON(v any) ([]byte, error) {
 }
 
 func checksums(r *release) error {
-	names := make([]string, 0, len(r.sums))
-	for name := range r.sums {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(r.sums))
 	return r.add("checksums.txt", func(w io.Writer) error {
 		for _, name := range names {
 			if _, err := fmt.Fprintf(w, "%s  %s\n", r.sums[name], name); err != nil {

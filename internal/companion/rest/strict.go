@@ -3,6 +3,7 @@ package rest
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -67,12 +68,7 @@ func member(t reflect.Type, name string) reflect.Type {
 
 // CheckQuery refuses the first parameter of a query that is not one of names.
 func CheckQuery(query url.Values, names []string) *wire.Refusal {
-	var given []string
-	for name := range query {
-		given = append(given, name)
-	}
-	slices.Sort(given)
-	for _, name := range given {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(names, name) {
 			return unknown("query parameter", []string{name}, names)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -242,10 +243,7 @@ func (c *Client) unwatch(uri string) {
 // endSubscriptions ends every subscriptions/listen in an orderly way.
 func (c *Client) endSubscriptions() {
 	c.mu.Lock()
-	var open []*subscription
-	for l := range c.subscriptions {
-		open = append(open, l)
-	}
+	open := slices.Collect(maps.Keys(c.subscriptions))
 	c.mu.Unlock()
 	for _, l := range open {
 		l.mu.Lock()
