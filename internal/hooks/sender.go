@@ -139,11 +139,13 @@ func (w *webhook) deliver(ctx context.Context, r *Runner, h *hook, e entry) (ans
 	if ctx.Err() != nil { // callgate ends
 		return a, false
 	}
+	var stays error
+	if a.status == http.StatusGone { // it is off before anybody is told so
+		stays = r.state.set(h.name, false)
+	}
 	r.failed(h, event, a.err())
-	if a.status == http.StatusGone {
-		if err := r.state.set(h.name, false); err != nil {
-			r.failed(h, event, fmt.Errorf("the hook could not be switched off: %w", err))
-		}
+	if stays != nil {
+		r.failed(h, event, fmt.Errorf("the hook could not be switched off: %w", stays))
 	}
 	return a, a.final
 }
