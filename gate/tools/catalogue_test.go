@@ -155,6 +155,21 @@ func TestCallsOfKnownServers(t *testing.T) {
 		{"@executeautomation/playwright-mcp-server", "playwright_post", `{"url":"https://example.com","value":"x"}`, permissions.Network, false},
 		{"@winor30/mcp-server-datadog", "get_logs", `{"query":"x","from":1,"to":2}`, permissions.ReadOnly, false},
 		{"@winor30/mcp-server-datadog", "mute_host", `{"hostname":"a"}`, permissions.Network, false},
+		{"@browsermcp/mcp", "browser_snapshot", `{}`, permissions.ReadOnly, false},
+		{"@browsermcp/mcp", "browser_type", `{"element":"a","ref":"b","text":"c","submit":true}`, permissions.Network, false},
+		{"@mapbox/mcp-server", "ForwardGeocodeTool", `{"q":"x"}`, permissions.Network, false},
+		{"@mapbox/mcp-server", "StaticMapImageTool", `{"zoom":1,"overlays":[{"type":"marker","url":"https://evil.example"}]}`, permissions.Network, true},
+		{"@brightdata/mcp", "session_stats", `{}`, permissions.ReadOnly, false},
+		{"@brightdata/mcp", "web_data_reddit_posts", `{"url":"https://example.com"}`, permissions.Network, false},
+		{"@openbnb/mcp-server-airbnb", "airbnb_search", `{"location":"x"}`, permissions.Network, false},
+		{"@pinecone-database/mcp", "search-records", `{"name":"a","namespace":"b","query":{"topK":1}}`, permissions.ReadOnly, false},
+		{"@pinecone-database/mcp", "upsert-records", `{"name":"a","namespace":"b","records":[]}`, permissions.Destructive, false},
+		{"airtable-mcp-server", "list_records", `{"baseId":"a","tableId":"b"}`, permissions.ReadOnly, false},
+		{"airtable-mcp-server", "create_comment", `{"baseId":"a","tableId":"b","recordId":"c","text":"t"}`, permissions.Network, false},
+		{"airtable-mcp-server", "delete_records", `{"baseId":"a","tableId":"b","recordIds":["c"]}`, permissions.Destructive, false},
+		{"@agentdeskai/browser-tools-mcp", "getConsoleLogs", `{}`, permissions.ReadOnly, false},
+		{"fetcher-mcp", "fetch_urls", `{"urls":["https://example.com"]}`, permissions.Network, false},
+		{"fetcher-mcp", "browser_install", `{}`, permissions.Unknown, false},
 	} {
 		tool := Describe(Server{Name: "s", Packages: []string{c.pkg}}, c.tool, "s_"+c.tool, nil)
 		a := Analyze(Call{Tool: tool, Arguments: []byte(c.arguments), Place: Place{Dir: t.TempDir()}})
