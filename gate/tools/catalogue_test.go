@@ -192,6 +192,19 @@ func TestCallsOfKnownServers(t *testing.T) {
 		{"@cocal/google-calendar-mcp", "delete-event", `{"calendarId":"primary","eventId":"x"}`, permissions.Destructive, false},
 		{"cclsp", "get_hover", `{"file_path":"a.go","line":1,"character":1}`, permissions.ReadOnly, false},
 		{"cclsp", "rename_symbol", `{"file_path":"a.go","symbol_name":"a","new_name":"b"}`, permissions.Unknown, false},
+		{"expo-mcp", "automation_find_view", `{"testID":"a"}`, permissions.ReadOnly, false},
+		{"expo-mcp", "automation_tap", `{"x":1,"y":1}`, permissions.Network, false},
+		{"next-devtools-mcp", "nextjs_index", `{}`, permissions.ReadOnly, false},
+		{"next-devtools-mcp", "nextjs_call", `{"port":"3000","toolName":"a"}`, permissions.Unknown, false},
+		{"@perplexity-ai/mcp-server", "perplexity_search", `{"query":"x"}`, permissions.Network, false},
+		{"@mobilenext/mobile-mcp", "mobile_list_elements_on_screen", `{"device":"a"}`, permissions.ReadOnly, false},
+		{"@mobilenext/mobile-mcp", "mobile_type_keys", `{"device":"a","text":"b"}`, permissions.Network, false},
+		{"@mobilenext/mobile-mcp", "mobile_batch_commands", `{"device":"a","steps":[]}`, permissions.Unknown, true},
+		{"@drawio/mcp", "search_shapes", `{"query":"x"}`, permissions.ReadOnly, false},
+		{"@drawio/mcp", "set_page", `{"path":"a.drawio","page":"1","content":"x"}`, permissions.Write, false},
+		{"mcp-server-code-runner", "run-code", `{"code":"print(1)","languageId":"python"}`, permissions.Unknown, true},
+		{"@antv/mcp-server-chart", "generate_pie_chart", `{"data":[]}`, permissions.Network, false},
+		{"mcp-mermaid", "generate_mermaid_diagram", `{"mermaid":"graph TD"}`, permissions.Network, false},
 	} {
 		tool := Describe(Server{Name: "s", Packages: []string{c.pkg}}, c.tool, "s_"+c.tool, nil)
 		a := Analyze(Call{Tool: tool, Arguments: []byte(c.arguments), Place: Place{Dir: t.TempDir()}})
