@@ -311,6 +311,19 @@ func TestCallsOfKnownServers(t *testing.T) {
 		{"mcp-grafana", "query_loki_logs", `{"datasourceUid":"a","logql":"{}"}`, permissions.ReadOnly, false},
 		{"mcp-grafana", "create_incident", `{"title":"x"}`, permissions.Network, false},
 		{"grafana/mcp-grafana", "grafana_api_request", `{"endpoint":"/api/x","method":"DELETE"}`, permissions.Destructive, false},
+		{"nx-mcp", "nx_docs", `{"userQuery":"x"}`, permissions.Network, false},
+		{"@mui/mcp", "generateReactCode", `{"prompt":"x"}`, permissions.Network, false},
+		{"@mastra/mcp-docs-server", "mastraDocs", `{"paths":["x"]}`, permissions.ReadOnly, false},
+		{"@jpisnice/shadcn-ui-mcp-server", "apply_theme", `{"query":"x"}`, permissions.Unknown, false},
+		{"todoist-mcp", "get_tasks_list", `{"project_id":"1"}`, permissions.ReadOnly, false},
+		{"todoist-mcp", "delete_tasks", `{"items":[{"task_id":"1"}]}`, permissions.Destructive, false},
+		{"cursor-talk-to-figma-mcp", "get_node_info", `{"nodeId":"1"}`, permissions.ReadOnly, false},
+		{"cursor-talk-to-figma-mcp", "delete_node", `{"nodeId":"1"}`, permissions.Destructive, false},
+		{"square-mcp-server", "get_service_info", `{"service":"a"}`, permissions.ReadOnly, false},
+		{"square-mcp-server", "make_api_request", `{"service":"payments","method":"create","request":{}}`, permissions.Destructive, false},
+		{"@larksuiteoapi/lark-mcp", "im_v1_message_list", `{"params":{"container_id":"1"}}`, permissions.ReadOnly, false},
+		{"@larksuiteoapi/lark-mcp", "im_v1_message_create", `{"data":{"receive_id":"1","content":"x"}}`, permissions.Network, false},
+		{"@modelcontextprotocol/server-aws-kb-retrieval", "retrieve_from_aws_kb", `{"query":"x","knowledgeBaseId":"1"}`, permissions.ReadOnly, false},
 	} {
 		tool := Describe(Server{Name: "s", Packages: []string{c.pkg}}, c.tool, "s_"+c.tool, nil)
 		a := Analyze(Call{Tool: tool, Arguments: []byte(c.arguments), Place: Place{Dir: t.TempDir()}})
