@@ -28,6 +28,9 @@ ONE_GOROUTINE := ./docs ./examples ./examples/demo ./gate/internal/... ./gate/to
 	./proxy/internal/elicitation ./proxy/internal/tasks ./proxy/internal/workspace ./rag/chunks ./rag/ignore \
 	./rag/internal/extract ./rag/internal/terms ./shellparse/...
 
+# Likewise in the module of programs for development. make check compiles what these import as well.
+DEV_ONE_GOROUTINE := ./deploy ./ragbench/...
+
 # What takes longest begins first.
 LONGEST := ./internal/command ./internal/companion ./internal/cluster
 
@@ -84,7 +87,8 @@ ifeq ($(PKG),./...)
 	$(RACED) $(LONGEST) $$(go list ./... | grep -vxFf <(go list $(ONE_GOROUTINE) $(LONGEST)))
 	$(TEST) $(ONE_GOROUTINE)
 	cd cmd/callgate-opa && $(TEST) ./...
-	cd $(DEV) && $(RACED) ./...
+	cd $(DEV) && $(RACED) $$(go list ./... | grep -vxFf <(go list $(DEV_ONE_GOROUTINE)))
+	cd $(DEV) && $(TEST) $(DEV_ONE_GOROUTINE)
 else
 	$(RACED) $(PKG)
 endif
