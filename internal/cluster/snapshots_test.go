@@ -15,7 +15,6 @@ import (
 // TestSnapshots stores snapshots of one name: the last one that was stored whole is there.
 func TestSnapshots(t *testing.T) {
 	c := open(t, 1)[0]
-	var err error
 	one, other := c.Snapshots(), c.Snapshots()
 	if err := other.Get(t.Context(), "app", nil); !errors.Is(err, ErrNoSnapshot) {
 		t.Errorf("before there is a store: %v", err)
@@ -35,16 +34,17 @@ func TestSnapshots(t *testing.T) {
 			t.Errorf("%d of %d bytes, %v", len(got), size, err)
 		}
 	}
-	js := c.js
-	if c.js, err = jetstream.New(c.conn, jetstream.WithDefaultTimeout(50*time.Millisecond)); err != nil {
+	hasty, err := jetstream.New(c.conn, jetstream.WithDefaultTimeout(50*time.Millisecond))
+	if err != nil {
 		t.Fatal(err)
 	}
-	err = other.Get(t.Context(), "app", func(r io.Reader) error {
+	slow := &Snapshots{c: &Cluster{o: c.o, js: hasty}, name: other.name, sealer: other.sealer}
+	err = slow.Get(t.Context(), "app", func(r io.Reader) error {
 		time.Sleep(100 * time.Millisecond)
 		_, err := io.Copy(io.Discard, r)
 		return err
 	})
-	if c.js = js; err != nil {
+	if err != nil {
 		t.Errorf("read slowly: %v", err)
 	}
 	failed := errors.New("a disk that fails")
