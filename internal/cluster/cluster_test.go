@@ -306,6 +306,7 @@ func (c *Cluster) die() {
 }
 
 func TestOneReplicaKeepsWhatItHad(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	start := func() *Cluster {
 		c, err := Open(Options{URL: Embedded, Name: "only.one", Worker: "team.a", DataDir: dir, Key: testKey, Lease: testLease, Logger: logOf(t)})

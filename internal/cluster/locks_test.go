@@ -7,6 +7,7 @@ import (
 
 // TestLockWithoutAnswer takes a lock whose write had an effect, of which nothing was heard: it is free again at once.
 func TestLockWithoutAnswer(t *testing.T) {
+	t.Parallel()
 	c := open(t, 1)[0]
 	mine := holder{c.o.Name, c.epoch, chance()}
 	if _, err := c.locks.write("lock.login.a", mine, 0); err != nil {

@@ -15,6 +15,7 @@ import (
 
 // A replica neither starts in the data directory of one that runs, nor under its name, and the one that runs goes on.
 func TestNamesAndFoldersAreApart(t *testing.T) {
+	t.Parallel()
 	all := open(t, 3)
 	free := addresses.Free(t, 1)
 	same := all[2].o
@@ -43,6 +44,7 @@ func TestNamesAndFoldersAreApart(t *testing.T) {
 
 // At a NATS of somebody else, the second of a name hears the first one's beats, and beats none.
 func TestNamesAtOneNATS(t *testing.T) {
+	t.Parallel()
 	outside := startOutside(t)
 	start := func() *Cluster {
 		c, err := Open(Options{URL: outside.ClientURL(), Name: "a", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t)})

@@ -38,6 +38,7 @@ func startOutside(t *testing.T, users ...*natsserver.NkeyUser) *natsserver.Serve
 
 // TestOutside has two replicas share a NATS of somebody else, which knows them by an NKey.
 func TestOutside(t *testing.T) {
+	t.Parallel()
 	pair, err := nkeys.CreateUser()
 	if err != nil {
 		t.Fatal(err)
@@ -189,6 +190,7 @@ func TestFollowsAgain(t *testing.T) {
 
 // TestBackup loses the NATS and puts back what a backup holds.
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	start := func() *Cluster {
 		c, err := Open(Options{URL: Embedded, Name: "one", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t)})
 		if err != nil {

@@ -74,6 +74,7 @@ func (s *shelf) clear() {
 
 // TestKnowledge changes documents at three replicas: all have them, also those that were away meanwhile, or lost theirs.
 func TestKnowledge(t *testing.T) {
+	t.Parallel()
 	all := open(t, 3)
 	shelves, dir := [3]*shelf{{}, {}, {}}, t.TempDir()
 	var mu sync.Mutex
@@ -170,6 +171,7 @@ func TestKnowledge(t *testing.T) {
 
 // TestKnowledgeOfOthers has somebody without the key, or in another place, write documents: no replica takes them.
 func TestKnowledgeOfOthers(t *testing.T) {
+	t.Parallel()
 	c := open(t, 1)[0]
 	s, told := &shelf{}, make(chan error, 1)
 	Share(c, Documents, s, filepath.Join(t.TempDir(), "shared.json"), func(err error) {

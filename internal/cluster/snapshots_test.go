@@ -14,6 +14,7 @@ import (
 
 // TestSnapshots stores snapshots of one name: the last one that was stored whole is there.
 func TestSnapshots(t *testing.T) {
+	t.Parallel()
 	c := open(t, 1)[0]
 	one, other := c.Snapshots(), c.Snapshots()
 	if err := other.Get(t.Context(), "app", nil); !errors.Is(err, ErrNoSnapshot) {

@@ -60,6 +60,7 @@ func put(t *testing.T, c *Cluster, key string, h nats.Header, data []byte) error
 
 // TestDecisionIsNotReplayed has somebody who can write to NATS, and has no key, put back a decision that was taken.
 func TestDecisionIsNotReplayed(t *testing.T) {
+	t.Parallel()
 	c := one(t)
 	ask(t, c.Approvals(), "id", "k", false)
 	if err := c.Approvals().Decide("id", []byte(`"yes"`), false, time.Now().Add(time.Hour)); err != nil {
@@ -91,6 +92,7 @@ func TestDecisionIsNotReplayed(t *testing.T) {
 // TestDocumentsDoNotVanish has somebody without the key take a freeze away, spoil it, and put an older one back. Nobody
 // goes on as if there were none, and a backup mends it.
 func TestDocumentsDoNotVanish(t *testing.T) {
+	t.Parallel()
 	c := one(t)
 	freeze := c.Document("freeze")
 	rev, err := freeze.Replace(t.Context(), 0, []byte("[]"), "x")
@@ -140,6 +142,7 @@ func TestDocumentsDoNotVanish(t *testing.T) {
 // TestOlderInTheSamePlace has somebody without the key make a bucket in which an older value has the very place of the
 // newest.
 func TestOlderInTheSamePlace(t *testing.T) {
+	t.Parallel()
 	c := one(t)
 	rules := c.Document("rules")
 	rev, err := rules.Replace(t.Context(), 0, []byte("allow"), "x")
@@ -270,6 +273,7 @@ func (d deaf) PublishMsg(ctx context.Context, m *nats.Msg, options ...jetstream.
 // TestOvertakenWriteIsUnknown has another replica write on top of a write whose answer is lost: nobody may say that it
 // did not happen. Who wrote in its place is told apart.
 func TestOvertakenWriteIsUnknown(t *testing.T) {
+	t.Parallel()
 	c := one(t)
 	write := func(text string, expect uint64) uint64 {
 		rev, err := c.bucket.write(t.Context(), "rules", []byte(text), expect, 0)
@@ -305,6 +309,7 @@ func TestOvertakenWriteIsUnknown(t *testing.T) {
 // TestNewerFormat has a newer callgate write in a format that this one does not know: nothing runs here, and what it
 // wrote stays as it is, until it is taken back. Who has no key stops nobody so.
 func TestNewerFormat(t *testing.T) {
+	t.Parallel()
 	c := one(t)
 	document := c.Document("sessions")
 	rev, err := document.Replace(t.Context(), 0, []byte("{}"), "x")
@@ -371,6 +376,7 @@ func TestNewerFormat(t *testing.T) {
 
 // TestLinkWritesToInboxes has somebody without the key ask for a link to a subject that only replicas may write to.
 func TestLinkWritesToInboxes(t *testing.T) {
+	t.Parallel()
 	c := one(t)
 	sub, err := c.conn.SubscribeSync("links")
 	if err != nil {
@@ -393,6 +399,7 @@ func TestLinkWritesToInboxes(t *testing.T) {
 
 // TestLeaseEndsWhileAsleep has the machine sleep for longer than the lease: the clock of the process stands still then.
 func TestLeaseEndsWhileAsleep(t *testing.T) {
+	t.Parallel()
 	var slept atomic.Int64
 	c, err := Open(Options{
 		URL: Embedded, Name: "one", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: time.Minute, Logger: logOf(t),
@@ -415,6 +422,7 @@ func TestLeaseEndsWhileAsleep(t *testing.T) {
 
 // TestStrangersTakeFewLinks has somebody without the key open more links than a replica keeps, and show no key on any.
 func TestStrangersTakeFewLinks(t *testing.T) {
+	t.Parallel()
 	c := one(t)
 	answers, err := c.conn.SubscribeSync(nats.NewInbox())
 	if err != nil {

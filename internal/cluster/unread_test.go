@@ -16,6 +16,7 @@ import (
 
 // A note that a replica cannot read is not gone: the others keep it, and what is written anew replaces it.
 func TestUnreadNoteStays(t *testing.T) {
+	t.Parallel()
 	outside := startOutside(t)
 	shelves, dir := [2]*shelf{{}, {}}, t.TempDir()
 	for i, s := range shelves {
@@ -62,6 +63,7 @@ func (c *counting) All() ([]Note, error) { c.reads++; return c.shelf.All() }
 
 // An object that does not open is told of in each round, and looked at once.
 func TestUnreadObjectCostsNothing(t *testing.T) {
+	t.Parallel()
 	c := open(t, 1)[0]
 	k := newSharing(c, Documents)
 	notes := &counting{shelf: &shelf{}}
@@ -98,6 +100,7 @@ func TestUnreadObjectCostsNothing(t *testing.T) {
 
 // A backup of a bucket with a document that nobody can read has the rest, and says what it lacks.
 func TestBackupWithoutWhatIsUnread(t *testing.T) {
+	t.Parallel()
 	c := open(t, 1)[0]
 	for _, name := range []string{"rules", "freeze"} {
 		if _, err := c.Document(name).Replace(t.Context(), 0, []byte("{}"), "me"); err != nil {
@@ -118,6 +121,7 @@ func TestBackupWithoutWhatIsUnread(t *testing.T) {
 
 // A command about a worker that no replica ever had makes no bucket.
 func TestLookMakesNothing(t *testing.T) {
+	t.Parallel()
 	outside := startOutside(t)
 	_, err := Look(t.Context(), Options{URL: outside.ClientURL(), Name: "x", Worker: "typo", DataDir: t.TempDir(), Key: testKey, Lease: time.Second, Logger: logOf(t)})
 	if err == nil || !strings.Contains(err.Error(), "no replica of worker typo") {

@@ -12,6 +12,7 @@ import (
 
 // Workers of one process share its connection, and nothing else: each has its own bucket on all replicas.
 func TestWorkersAreApart(t *testing.T) {
+	t.Parallel()
 	all := open(t, 3)
 	workers := map[string][]*Cluster{}
 	for _, name := range []string{"acme", "beta"} {
