@@ -29,7 +29,7 @@ ONE_GOROUTINE := ./docs ./examples ./examples/demo ./gate/internal/... ./gate/to
 	./rag/internal/extract ./rag/internal/terms ./shellparse/...
 
 # Likewise in the module of programs for development. make check compiles what these import as well.
-DEV_ONE_GOROUTINE := ./deploy ./ragbench/...
+DEV_ONE_GOROUTINE := ./deploy ./ragbench/... ./vet
 
 # What takes longest begins first.
 LONGEST := ./internal/command ./internal/companion ./internal/cluster
@@ -161,7 +161,7 @@ $(NPM): testdata/npm/package.json testdata/npm/package-lock.json
 	@touch $@
 
 .PHONY: check
-check: ## gofmt, linters, and builds for Windows and macOS
+check: ## gofmt, linters, and vet for Windows and macOS
 	@unformatted="$$(gofmt -l $$(go list -f '{{.Dir}}' ./...) $(DEV) cmd/callgate-opa)"; \
 		if [ -n "$$unformatted" ]; then echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; fi
 	$(GOLANGCI) run
@@ -169,12 +169,9 @@ check: ## gofmt, linters, and builds for Windows and macOS
 	cd cmd/callgate-opa && $(GOLANGCI) run
 	@set -e; for module in . $(DEV) cmd/callgate-opa examples/library; do echo "go mod tidy in $$module"; go -C $$module mod tidy -diff; done
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
-	GOOS=windows GOARCH=amd64 go vet ./...
-	GOOS=windows GOARCH=amd64 go vet -C $(DEV) ./...
-	GOOS=windows GOARCH=amd64 go build -o bin/cross/ ./cmd/callgate
-	GOOS=darwin GOARCH=arm64 go vet ./...
-	GOOS=darwin GOARCH=arm64 go vet -C $(DEV) ./...
-	GOOS=darwin GOARCH=arm64 go build -o bin/cross/ ./cmd/callgate
+	go build -C $(DEV) -o ../../bin/ ./vet
+	GOOS=windows GOARCH=amd64 bin/vet . $(DEV)
+	GOOS=darwin GOARCH=arm64 bin/vet . $(DEV)
 
 .PHONY: bench
 bench: build ## compare callgate with no proxy and the cheapest one; draw what it costs

@@ -69,6 +69,7 @@ require golang.org/x/exp v0.0.0-20220921023135-46d9e7742f1e // indirect
 
 require (
 	github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
+	golang.org/x/tools v0.51.0
 	gonum.org/v1/plot v0.17.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -154,6 +155,7 @@ require (
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.etcd.io/bbolt v1.4.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
+	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
