@@ -157,7 +157,7 @@ func (b *bucket) subject(key string) string { return "$KV." + b.name + "." + key
 // bind finds or makes the bucket. An existing bucket must hold what this replica has seen, and must have settings that
 // keep what is written.
 func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
-	stream, err := b.c.js.Stream(ctx, "KV_"+b.name)
+	stream, err := findStream(ctx, b.c.js, "KV_"+b.name)
 	last := b.memory.last()
 	switch {
 	case err == nil:

@@ -197,10 +197,10 @@ func (k *sharing) reconcile(ctx context.Context, all []Note) (failed error) {
 func (k *sharing) list(ctx context.Context) (state string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, notesWithin)
 	defer cancel()
-	stream, err := k.c.js.Stream(ctx, "OBJ_"+k.name)
+	stream, err := findStream(ctx, k.c.js, "OBJ_"+k.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if err = createStore(ctx, k.c, k.name, 0); err == nil {
-			stream, err = k.c.js.Stream(ctx, "OBJ_"+k.name)
+			stream, err = findStream(ctx, k.c.js, "OBJ_"+k.name)
 		}
 	}
 	if err != nil {

@@ -270,6 +270,40 @@ func (d deaf) PublishMsg(ctx context.Context, m *nats.Msg, options ...jetstream.
 	return nil, context.DeadlineExceeded
 }
 
+// leaderless is a connection at which nobody answers for a stream when it is first asked for.
+type leaderless struct {
+	jetstream.JetStream
+	asked int
+}
+
+func (l *leaderless) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	if l.asked++; l.asked == 1 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return l.JetStream.Stream(ctx, name)
+}
+
+// TestStreamGetsALeader has a replica look for what another makes at that time.
+func TestStreamGetsALeader(t *testing.T) {
+	t.Parallel()
+	c := one(t)
+	late := &Cluster{o: c.o, conn: c.conn, js: &leaderless{JetStream: c.js}}
+	if _, err := newSharing(late, Documents).list(t.Context()); err != nil {
+		t.Errorf("documents: %v", err)
+	}
+	late.js = &leaderless{JetStream: c.js}
+	b, err := newBucket(late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), waits.Limit)
+	defer cancel()
+	if _, err := b.bind(ctx); err != nil {
+		t.Errorf("the bucket: %v", err)
+	}
+}
+
 // TestOvertakenWriteIsUnknown has another replica write on top of a write whose answer is lost: nobody may say that it
 // did not happen. Who wrote in its place is told apart.
 func TestOvertakenWriteIsUnknown(t *testing.T) {

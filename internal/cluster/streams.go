@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -26,6 +27,19 @@ func (c *Cluster) create(ctx context.Context, config jetstream.StreamConfig) (je
 		return c.js.CreateStream(ctx, config)
 	}
 	return stream, err
+}
+
+// findStream finds a stream by its name. Nobody answers for one that has no leader yet, so it asks again, and waits twice
+// as long each time, until the context ends.
+func findStream(ctx context.Context, js jetstream.JetStream, name string) (stream jetstream.Stream, err error) {
+	for within := 250 * time.Millisecond; ; within *= 2 {
+		asking, cancel := context.WithTimeout(ctx, within)
+		stream, err = js.Stream(asking, name)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return stream, err
+		}
+	}
 }
 
 // oneServer reports whether an error of the NATS at url says that it is one server, which keeps one copy.
