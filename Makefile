@@ -21,12 +21,13 @@ export CGO_ENABLED := 0
 
 # Packages whose tests run on one goroutine. The race detector finds nothing there and takes eight times as long.
 ONE_GOROUTINE := ./docs ./examples ./examples/demo ./gate/internal/... ./gate/tools/internal/... ./internal/address \
-	./internal/checkpoint ./internal/companion/wire ./internal/gitfiles ./internal/install ./internal/jsonx ./internal/loopback \
-	./internal/manual ./internal/oncall ./internal/output ./internal/packaging ./internal/policy ./internal/push \
-	./internal/report ./internal/startup ./internal/suggest ./internal/supply ./internal/textscan ./internal/translate \
-	./internal/upstream/environment ./internal/vault ./proxy/internal/catalogue ./proxy/internal/chat \
-	./proxy/internal/elicitation ./proxy/internal/tasks ./proxy/internal/workspace ./rag/chunks ./rag/ignore \
-	./rag/internal/extract ./rag/internal/terms ./shellparse/...
+	./internal/app/checkpoints ./internal/checkpoint ./internal/command/approve ./internal/command/connect \
+	./internal/companion/wire ./internal/doctor ./internal/gitfiles ./internal/home ./internal/install ./internal/jsonx \
+	./internal/loopback ./internal/manual ./internal/nolink ./internal/oncall ./internal/output ./internal/packaging \
+	./internal/policy ./internal/push ./internal/report ./internal/startup ./internal/suggest ./internal/supply \
+	./internal/textscan ./internal/translate ./internal/upstream/environment ./internal/vault ./permissions/lint \
+	./proxy/internal/catalogue ./proxy/internal/chat ./proxy/internal/elicitation ./proxy/internal/tasks \
+	./proxy/internal/workspace ./rag/chunks ./rag/ignore ./rag/internal/extract ./rag/internal/terms ./shellparse/...
 
 # Likewise in the module of programs for development. make check compiles what these import as well.
 DEV_ONE_GOROUTINE := ./deploy ./ragbench/... ./vet
