@@ -128,7 +128,7 @@ func (k *sharing) round(ctx context.Context) (err error) {
 		return err
 	}
 	version, err := k.notes.Version()
-	if err != nil || k.looked && version == k.version && state == k.state {
+	if err != nil || k.looked && version == k.version && state != "" && state == k.state {
 		return errors.Join(err, k.cannotRead())
 	}
 	if version == "" { // the folder is new, or somebody removed it: nobody removed its documents
@@ -193,7 +193,8 @@ func (k *sharing) reconcile(ctx context.Context, all []Note) (failed error) {
 	return failed
 }
 
-// list reads which notes the store has, if it may have changed, and returns how far its stream was before.
+// list reads which notes the store has, if it may have changed, and returns how far its stream was before, "" when the
+// copy that was read was not as far.
 func (k *sharing) list(ctx context.Context) (state string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, notesWithin)
 	defer cancel()
@@ -213,13 +214,26 @@ func (k *sharing) list(ctx context.Context) (state string, err error) {
 	if k.store, err = k.c.js.ObjectStore(ctx, k.name); err != nil {
 		return "", err
 	}
-	objects, err := k.store.List(ctx)
+	objects, err := k.store.List(ctx, jetstream.ListObjectsShowDeleted())
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return "", err
 	}
 	k.heads = map[string]string{}
 	for _, object := range objects {
-		k.heads[object.Name] = object.Digest
+		if !object.Deleted {
+			k.heads[object.Name] = object.Digest
+		}
+	}
+	if info.State.LastSeq == 0 {
+		return state, nil
+	}
+	var last jetstream.ObjectInfo // what was written last, unless it was a piece of an object
+	m, err := stream.GetMsg(ctx, info.State.LastSeq)
+	if err == nil {
+		err = json.Unmarshal(m.Data, &last)
+	}
+	if err != nil || !slices.ContainsFunc(objects, func(o *jetstream.ObjectInfo) bool { return o.NUID == last.NUID }) {
+		return "", nil // the next round looks again
 	}
 	return state, nil
 }
@@ -328,7 +342,7 @@ func resealShared(ctx context.Context, c *Cluster, what string) (n int, err erro
 	if err != nil {
 		return 0, err
 	}
-	objects, err := k.store.List(ctx)
+	objects, err := k.store.List(ctx, jetstream.ListObjectsShowDeleted())
 	if errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return 0, nil
 	}

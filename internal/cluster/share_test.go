@@ -169,6 +169,56 @@ func TestKnowledge(t *testing.T) {
 	waits.Until(t, "nothing is wrong any more", func() bool { mu.Lock(); defer mu.Unlock(); return errors.Join(trouble...) == nil })
 }
 
+// lagging is a connection to a copy of stores that has not heard of the newest objects when it is first asked.
+type lagging struct {
+	jetstream.JetStream
+	asked *int
+}
+
+type laggingStore struct {
+	jetstream.ObjectStore
+	asked *int
+}
+
+func (l lagging) ObjectStore(ctx context.Context, name string) (jetstream.ObjectStore, error) {
+	store, err := l.JetStream.ObjectStore(ctx, name)
+	return laggingStore{store, l.asked}, err
+}
+
+func (l laggingStore) List(ctx context.Context, options ...jetstream.ListObjectsOpt) ([]*jetstream.ObjectInfo, error) {
+	if *l.asked++; *l.asked == 1 {
+		return nil, jetstream.ErrNoObjectsFound
+	}
+	return l.ObjectStore.List(ctx, options...)
+}
+
+// TestLaggingStore has a replica hear late of a document that another added: it looks again, though nothing changes.
+func TestLaggingStore(t *testing.T) {
+	t.Parallel()
+	c := one(t)
+	sharing := func(js jetstream.JetStream, notes Notes) *sharing {
+		k := newSharing(&Cluster{o: c.o, conn: c.conn, js: js}, Documents)
+		k.notes, k.file = notes, filepath.Join(t.TempDir(), "agreed")
+		return k
+	}
+	has, lacks := &shelf{}, &shelf{}
+	if err := has.Put(t.Context(), Note{ID: "doc-1", Text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := sharing(c.js, has).round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	late := sharing(lagging{c.js, new(int)}, lacks)
+	for range 2 {
+		if err := late.round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(lacks.held()) != 1 {
+		t.Errorf("it holds %v", lacks.held())
+	}
+}
+
 // TestKnowledgeOfOthers has somebody without the key, or in another place, write documents: no replica takes them.
 func TestKnowledgeOfOthers(t *testing.T) {
 	t.Parallel()
