@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -78,13 +79,24 @@ func TestKnowledge(t *testing.T) {
 	all := open(t, 3)
 	shelves, dir := [3]*shelf{{}, {}, {}}, t.TempDir()
 	var mu sync.Mutex
-	trouble := make([]error, 3)
+	trouble, rounds := make([]error, 3), make([]int, 3)
 	share := func(i int) (stop func()) {
 		return Share(all[i], Documents, shelves[i], filepath.Join(dir, fmt.Sprint(i)), func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			trouble[i] = err
+			rounds[i]++
 		})
+	}
+	settled := func() { // all that began to be written is, and then is taken
+		for range 2 {
+			mu.Lock()
+			before := slices.Clone(rounds)
+			mu.Unlock()
+			for i := range before {
+				waits.Until(t, "two rounds end", func() bool { mu.Lock(); defer mu.Unlock(); return rounds[i] >= before[i]+2 })
+			}
+		}
 	}
 	stops := [3]func(){}
 	for i := range stops {
@@ -163,6 +175,7 @@ func TestKnowledge(t *testing.T) {
 		stops[i] = share(i)
 	}
 	everywhere("the store was lost", two, three)
+	settled()
 	remove(0, "doc-2")
 	everywhere("it is removed again", three)
 
