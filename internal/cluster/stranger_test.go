@@ -695,15 +695,13 @@ func TestStreamMadeByAnother(t *testing.T) {
 			waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
 			config := c.bucket.config(1)
 			change(&config)
-			if err := c.js.DeleteStream(t.Context(), config.Name); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Remove(c.bucket.memory.file); err != nil && !errors.Is(err, os.ErrNotExist) {
-				t.Fatal(err)
-			}
-			if _, err := c.js.CreateStream(t.Context(), config); err != nil {
-				t.Fatal(err)
-			}
+			waits.Until(t, "another makes the stream", func() bool { // the replica may make it again at that time
+				err := c.js.DeleteStream(t.Context(), config.Name)
+				if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
+					_, err = c.js.CreateStream(t.Context(), config)
+				}
+				return err == nil
+			})
 			c.Close()
 			if err := os.Remove(c.bucket.memory.file); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
