@@ -90,7 +90,7 @@ var inspecting = []string{"inspect", "embedded", "programs"}
 // homonyms are names of programs that are words of something else in code, too.
 const homonyms = `. : [ [[ as at auto base64 cmd code column command date dir env erase exec false fd file format groups hash
 	head host hostname http https id install interpreter join last link local next nix patch port powershell pwd
-	rd read readonly rename rollup script service set skill source st stack tail task time timeout true truncate
+	rd read readonly rename repo rollup script service set skill source st stack tail task time timeout true truncate
 	type view w wipe zip`
 
 // allowed are the names of programs by the files that may know them.
