@@ -141,7 +141,7 @@ func (r *replica) takeCredentials(last, ours, agreed map[string]string) (both ma
 	}
 	for name, token := range agreed {
 		if ours[name] != token {
-			if err := r.writeCredential(name, token); err != nil {
+			if err := writeCredential(r.config.DataDir, name, token); err != nil {
 				failed = errors.Join(failed, err)
 				keep(name)
 				continue
@@ -164,11 +164,11 @@ func (r *replica) takeCredentials(last, ours, agreed map[string]string) (both ma
 	return both, failed
 }
 
-func (r *replica) writeCredential(name, token string) error {
+func writeCredential(dataDir, name, token string) error {
 	if filepath.Base(name) != name || strings.HasPrefix(name, ".") {
 		return fmt.Errorf("%q is not a name for a credential", name)
 	}
-	return credentials.WritePrivate(filepath.Join(credentials.Dir(r.config.DataDir), name), []byte(token))
+	return credentials.WritePrivate(filepath.Join(credentials.Dir(dataDir), name), []byte(token))
 }
 
 // Restoration says what a backup brings back, and what becomes of the cluster's credentials. The backup's come back with

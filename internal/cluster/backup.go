@@ -78,7 +78,7 @@ type Difference struct {
 
 // Compare lists the documents of a backup that are not what the cluster has.
 func (c *Cluster) Compare(ctx context.Context, r io.Reader) (all []Difference, err error) {
-	err = c.readBackup(r, func(key string, body []byte) error {
+	err = c.bucket.readBackup(r, func(key string, body []byte) error {
 		if !isDocument(key) {
 			return nil
 		}
@@ -112,7 +112,7 @@ type Restoring struct {
 // Restore puts back what a backup holds. Where the bucket has something already, that stays, unless o says otherwise;
 // approvals that it knows stay in any case. Approvals come back as ones whose hosts have to repeat the call.
 func (c *Cluster) Restore(ctx context.Context, r io.Reader, o Restoring) (restored, kept int, err error) {
-	err = c.readBackup(r, func(key string, body []byte) error {
+	err = c.bucket.readBackup(r, func(key string, body []byte) error {
 		text, instead := o.Instead[key]
 		if instead && text != nil {
 			var err error
@@ -123,7 +123,7 @@ func (c *Cluster) Restore(ctx context.Context, r io.Reader, o Restoring) (restor
 		done := false
 		if !instead || text != nil {
 			var err error
-			if done, err = c.restoreOne(ctx, key, body, o.Replace); err != nil {
+			if done, err = c.bucket.restoreOne(ctx, key, body, o.Replace); err != nil {
 				return err
 			}
 		}
@@ -138,14 +138,14 @@ func (c *Cluster) Restore(ctx context.Context, r io.Reader, o Restoring) (restor
 }
 
 // readBackup calls f with each key of a backup of this bucket, and what stood under it.
-func (c *Cluster) readBackup(r io.Reader, f func(key string, body []byte) error) error {
+func (b *bucket) readBackup(r io.Reader, f func(key string, body []byte) error) error {
 	in := json.NewDecoder(r)
 	var head backupHead
 	if err := in.Decode(&head); err != nil || head.Backup != backupVersion {
 		return errors.Join(errors.New("this is not a backup of a cluster"), err)
 	}
-	if head.Bucket != c.bucket.name {
-		return fmt.Errorf("the backup is of the bucket %s, but this is %s", head.Bucket, c.bucket.name)
+	if head.Bucket != b.name {
+		return fmt.Errorf("the backup is of the bucket %s, but this is %s", head.Bucket, b.name)
 	}
 	for {
 		var line backupLine
@@ -156,7 +156,7 @@ func (c *Cluster) readBackup(r io.Reader, f func(key string, body []byte) error)
 		if err != nil {
 			return fmt.Errorf("the backup is damaged: %w", err)
 		}
-		body, err := c.bucket.sealer.unseal(backupPlace(line.Key), line.Value)
+		body, err := b.sealer.unseal(backupPlace(line.Key), line.Value)
 		if err == nil {
 			err = f(line.Key, body)
 		}
@@ -166,8 +166,8 @@ func (c *Cluster) readBackup(r io.Reader, f func(key string, body []byte) error)
 	}
 }
 
-func (c *Cluster) restoreOne(ctx context.Context, key string, body []byte, replace bool) (bool, error) {
-	_, now, err := c.bucket.read(ctx, key)
+func (b *bucket) restoreOne(ctx context.Context, key string, body []byte, replace bool) (bool, error) {
+	_, now, err := b.read(ctx, key)
 	if err != nil && !errors.Is(err, errNone) && !(replace && errors.Is(err, errSealed)) {
 		return false, err
 	}
@@ -188,9 +188,9 @@ func (c *Cluster) restoreOne(ctx context.Context, key string, body []byte, repla
 			return false, err
 		}
 	}
-	rev, err := c.bucket.write(ctx, key, body, now.rev, live)
+	rev, err := b.write(ctx, key, body, now.rev, live)
 	if err == nil && now.rev == 0 && !approval { // it comes after nothing, and replicas may have seen something: the second comes after the first
-		_, err = c.bucket.write(ctx, key, body, rev, live)
+		_, err = b.write(ctx, key, body, rev, live)
 	}
 	return err == nil, err
 }

@@ -26,9 +26,9 @@ func (b *bucket) old() map[string]value {
 // somebody else changed meanwhile.
 func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 	for key := range c.bucket.old() {
-		sealed, err := c.reseal(ctx, key)
+		sealed, err := reseal(ctx, c, key)
 		for errors.Is(err, errConflict) {
-			sealed, err = c.reseal(ctx, key)
+			sealed, err = reseal(ctx, c, key)
 		}
 		if err != nil {
 			return n, fmt.Errorf("%s: %w", key, err)
@@ -48,7 +48,7 @@ func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 }
 
 // reseal seals one value anew. It is false when there was no need.
-func (c *Cluster) reseal(ctx context.Context, key string) (bool, error) {
+func reseal(ctx context.Context, c *Cluster, key string) (bool, error) {
 	_, v, err := c.bucket.read(ctx, key)
 	if errors.Is(err, errNone) || err == nil && !v.old {
 		return false, nil
