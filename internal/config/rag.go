@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"callgate/rag"
@@ -87,13 +88,15 @@ func (r *ragConfig) check() error {
 	if r.Embedder.Timeout <= 0 {
 		return fmt.Errorf("embedder.timeout: %s: use a positive duration such as 30s", r.Embedder.Timeout)
 	}
-	for i, root := range r.Roots {
+	roots := slices.Clone(r.Roots) // tenants share them
+	for i, root := range roots {
 		path, err := filepath.Abs(ExpandHome(root))
 		if err != nil {
 			return fmt.Errorf("roots[%d]: %w", i, err)
 		}
-		r.Roots[i] = path
+		roots[i] = path
 	}
+	r.Roots = roots
 	_, err := r.Embedder.open(false)
 	return err
 }
