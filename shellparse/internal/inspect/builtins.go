@@ -131,10 +131,10 @@ func callback(a *walk.Walker, c *walk.Call, v word.Word) {
 	a.Found.Problem("dynamic", c.Name+" calls "+findings.Quote(v.Text)+" with words that are not known.")
 }
 
-// inspectPrintf looks at printf -v, which assigns.
 // wide is a field of a format that fills a disk.
 var wide = lazyregexp.New(`%[^a-zA-Z%]*[0-9]{10}`)
 
+// inspectPrintf looks at printf -v, which assigns, and at fields that fill a disk.
 func inspectPrintf(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if len(c.Argv) < 2 {
 		return

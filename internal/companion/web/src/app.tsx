@@ -150,7 +150,7 @@ export function App({ store }: { store: Store }) {
   );
   const canAnswer = store.mayAnswer && current !== undefined && !current.over && !current.stale && current.sent === "";
   const canApprove = canAnswer && unseen(current) === "";
-  // The second click of a double click means the first: it approves nothing.
+  // The pause keeps the second click of a double click from approving.
   const toEnd = () => {
     document.querySelector(".end-mark")?.scrollIntoView({ block: "center" });
     quiet.begin(false);
