@@ -23,7 +23,7 @@ type flagGroup struct {
 func flagGroups(s *config.Settings) []flagGroup {
 	return []flagGroup{
 		{"General", s.Common}, {"Decisions", s.Policy}, {"Approvers", s.Listen}, {"Hosts over HTTP", s.Serve}, {"Search", s.Search},
-		{"Checkpoints", s.Keep}, {"Verification", s.Checks},
+		{"Checkpoints", s.Keep}, {"Verification", s.Checks}, {"Cluster", s.Shared},
 	}
 }
 
@@ -39,6 +39,7 @@ var firstFlags = []struct {
 	{"mcp-listen", "", []string{"mcp-listen", "auth", "mcp-host"}},
 	{"listen", "mode", []string{"listen", "listen-remote", "listen-host", "tls-cert", "tls-key"}},
 	{"root", "mode", []string{"root", "embedder"}},
+	{"cluster", "", []string{"cluster"}},
 }
 
 const helpAll = "help-all"
