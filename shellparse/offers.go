@@ -56,13 +56,21 @@ func Patterns(c *Command) []Pattern {
 	if hidden || onlyExact(c.Argv, n) {
 		return list
 	}
-	if programs.Find(c.Argv[0].Value).Has(programs.OneHost) {
+	if connects(c.Argv, n) {
 		return fetchPatterns(c, whole, fixed)
 	}
 	if p := middle(c, n); p != "" {
 		list = append(list, Pattern{p, false, true})
 	}
 	return append(list, Pattern{words(c.Argv[:n]) + " *", false, opensNothing(c, n)})
+}
+
+// connects says that a command whose first n words name it connects to an address among the others. With other words it
+// could connect anywhere.
+func connects(argv []Word, n int) bool {
+	is := programs.Find(programs.Canonical(argv[0].Value))
+	return n == 1 && is.Is&(programs.Fetches|programs.Connects) != 0 ||
+		slices.ContainsFunc(argv[n:], func(w Word) bool { return word.HasPrefix(w.Value, "http://", "https://") })
 }
 
 // unshown says whether the command does more than its words show, and whether it fetches packages. ok is false if no

@@ -159,7 +159,6 @@ const (
 	Control                          // a builtin that steers the script and does nothing outside of it
 	RunsInstalled                    // it runs a program that the project has installed; a package manager, one that is no subcommand
 	Unoffered                        // no rule is offered: it runs what its words or its input say
-	OneHost                          // a rule is offered for the host that it asks
 	Connects                         // it connects to a host and a port that are words of their own
 	Fetches                          // it connects to the addresses among its words
 	PackageManager                   // it brings packages in
@@ -192,7 +191,7 @@ var Traits = map[string]Trait{
 	"interpreter": Interpreter, "lists-names": ListsNames, "searches": Searches, "runs-hooks": RunsHooks, "runs-project": RunsProject,
 	"formats": Formats, "can-send": CanSend, "sometimes-sends": SometimesSends, "talks": Talks, "copies": Copies, "uses-keys": UsesKeys,
 	"kills": Kills, "runs-containers": RunsContainers, "takes-labels": TakesLabels, "runs-installed": RunsInstalled,
-	"unoffered": Unoffered, "one-host": OneHost, "connects": Connects, "fetches": Fetches, "package-manager": PackageManager, "uploads": Uploads,
+	"unoffered": Unoffered, "connects": Connects, "fetches": Fetches, "package-manager": PackageManager, "uploads": Uploads,
 	"version-control": VersionControl, "find-expression": FindExpression, "only-paths": OnlyPaths,
 	"control": Control, "folders": Folders, "only-names": OnlyNames, "keeps-status": KeepsStatus, "may-discard": MayDiscard, "moves": Moves,
 }

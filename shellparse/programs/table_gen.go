@@ -1550,20 +1550,21 @@ var options261 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
-	{"--expand-url", "--expand-url", 1, 33}, {"--fail", "--fail", 0, 0}, {"--form", "--form", 1, 117}, {"--ftp-port", "--ftp-port", 1, 33}, {"--get", "--get", 0, 0}, {"--globoff", "--globoff", 0, 0}, {"--head", "--head", 0, 0}, {"--header", "--header", 1, 117},
-	{"--hsts", "--hsts", 1, 119}, {"--include", "--include", 0, 0}, {"--insecure", "--insecure", 0, 0}, {"--interface", "--interface", 1, 33}, {"--json", "--json", 1, 117}, {"--key", "--key", 1, 114}, {"--krb", "--krb", 1, 0}, {"--libcurl", "--libcurl", 1, 119},
-	{"--limit-rate", "--limit-rate", 1, 0}, {"--location", "--location", 0, 0}, {"--location-trusted", "--location-trusted", 0, 33}, {"--mail-from", "--mail-from", 1, 33}, {"--mail-rcpt", "--mail-rcpt", 1, 33}, {"--max-filesize", "--max-filesize", 1, 0}, {"--max-redirs", "--max-redirs", 1, 0}, {"--max-time", "--max-time", 1, 0},
-	{"--netrc", "--netrc", 0, 33}, {"--netrc-file", "--netrc-file", 1, 114}, {"--next", "--next", 0, 33}, {"--oauth2-bearer", "--oauth2-bearer", 1, 0}, {"--output", "--output", 1, 119}, {"--output-dir", "--output-dir", 1, 116}, {"--path-as-is", "--path-as-is", 0, 0}, {"--preproxy", "--preproxy", 1, 33},
-	{"--proto", "--proto", 1, 0}, {"--proto-default", "--proto-default", 1, 33}, {"--proto-redir", "--proto-redir", 1, 0}, {"--proxy", "--proxy", 1, 33}, {"--proxy-user", "--proxy-user", 1, 0}, {"--quote", "--quote", 1, 33}, {"--range", "--range", 1, 0}, {"--referer", "--referer", 1, 0},
-	{"--remote-header-name", "--remote-header-name", 0, 33}, {"--remote-name", "--remote-name", 0, 0}, {"--remote-name-all", "--remote-name-all", 0, 0}, {"--request", "--request", 1, 0}, {"--resolve", "--resolve", 1, 33}, {"--retry", "--retry", 1, 0}, {"--retry-delay", "--retry-delay", 1, 0}, {"--retry-max-time", "--retry-max-time", 1, 0},
-	{"--show-error", "--show-error", 0, 0}, {"--silent", "--silent", 0, 0}, {"--socks4", "--socks4", 1, 33}, {"--socks4a", "--socks4a", 1, 33}, {"--socks5", "--socks5", 1, 33}, {"--socks5-hostname", "--socks5-hostname", 1, 33}, {"--ssl-sessions", "--ssl-sessions", 1, 119}, {"--stderr", "--stderr", 1, 119},
-	{"--telnet-option", "--telnet-option", 1, 33}, {"--time-cond", "--time-cond", 1, 0}, {"--tls-max", "--tls-max", 1, 0}, {"--trace", "--trace", 1, 119}, {"--trace-ascii", "--trace-ascii", 1, 119}, {"--unix-socket", "--unix-socket", 1, 33}, {"--upload-file", "--upload-file", 1, 85}, {"--url", "--url", 1, 0},
-	{"--url-query", "--url-query", 1, 117}, {"--user", "--user", 1, 0}, {"--user-agent", "--user-agent", 1, 0}, {"--variable", "--variable", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--write-out", "--write-out", 1, 117}, {"-A", "--user-agent", 1, 0}, {"-C", "--continue-at", 1, 0},
-	{"-D", "--dump-header", 1, 119}, {"-E", "--cert", 1, 114}, {"-F", "--form", 1, 117}, {"-G", "--get", 0, 0}, {"-H", "--header", 1, 117}, {"-I", "--head", 0, 0}, {"-J", "--remote-header-name", 0, 33}, {"-K", "--config", 1, 120},
-	{"-L", "--location", 0, 0}, {"-N", "-N", 0, 0}, {"-O", "--remote-name", 0, 0}, {"-P", "--ftp-port", 1, 33}, {"-Q", "--quote", 1, 33}, {"-S", "--show-error", 0, 0}, {"-T", "--upload-file", 1, 85}, {"-U", "--proxy-user", 1, 0},
-	{"-X", "--request", 1, 0}, {"-Y", "-Y", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "--cookie", 1, 117}, {"-c", "--cookie-jar", 1, 119}, {"-d", "--data", 1, 117}, {"-e", "--referer", 1, 0}, {"-f", "--fail", 0, 0},
-	{"-g", "--globoff", 0, 0}, {"-i", "--include", 0, 0}, {"-k", "--insecure", 0, 0}, {"-m", "--max-time", 1, 0}, {"-n", "--netrc", 0, 33}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-r", "--range", 1, 0},
-	{"-s", "--silent", 0, 0}, {"-t", "--telnet-option", 1, 33}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--write-out", 1, 117}, {"-x", "--proxy", 1, 33}, {"-y", "-y", 1, 0}, {"-z", "--time-cond", 1, 0},
+	{"--expand-url", "--expand-url", 1, 33}, {"--fail", "--fail", 0, 0}, {"--form", "--form", 1, 117}, {"--form-string", "--form-string", 1, 0}, {"--ftp-port", "--ftp-port", 1, 33}, {"--get", "--get", 0, 0}, {"--globoff", "--globoff", 0, 0}, {"--head", "--head", 0, 0},
+	{"--header", "--header", 1, 117}, {"--hsts", "--hsts", 1, 119}, {"--include", "--include", 0, 0}, {"--insecure", "--insecure", 0, 0}, {"--interface", "--interface", 1, 33}, {"--json", "--json", 1, 117}, {"--key", "--key", 1, 114}, {"--krb", "--krb", 1, 0},
+	{"--libcurl", "--libcurl", 1, 119}, {"--limit-rate", "--limit-rate", 1, 0}, {"--location", "--location", 0, 0}, {"--location-trusted", "--location-trusted", 0, 33}, {"--mail-from", "--mail-from", 1, 33}, {"--mail-rcpt", "--mail-rcpt", 1, 33}, {"--max-filesize", "--max-filesize", 1, 0}, {"--max-redirs", "--max-redirs", 1, 0},
+	{"--max-time", "--max-time", 1, 0}, {"--netrc", "--netrc", 0, 33}, {"--netrc-file", "--netrc-file", 1, 114}, {"--next", "--next", 0, 33}, {"--oauth2-bearer", "--oauth2-bearer", 1, 0}, {"--output", "--output", 1, 119}, {"--output-dir", "--output-dir", 1, 116}, {"--path-as-is", "--path-as-is", 0, 0},
+	{"--preproxy", "--preproxy", 1, 33}, {"--proto", "--proto", 1, 0}, {"--proto-default", "--proto-default", 1, 33}, {"--proto-redir", "--proto-redir", 1, 0}, {"--proxy", "--proxy", 1, 33}, {"--proxy-user", "--proxy-user", 1, 0}, {"--quote", "--quote", 1, 33}, {"--range", "--range", 1, 0},
+	{"--referer", "--referer", 1, 0}, {"--remote-header-name", "--remote-header-name", 0, 33}, {"--remote-name", "--remote-name", 0, 0}, {"--remote-name-all", "--remote-name-all", 0, 0}, {"--request", "--request", 1, 0}, {"--resolve", "--resolve", 1, 33}, {"--retry", "--retry", 1, 0}, {"--retry-delay", "--retry-delay", 1, 0},
+	{"--retry-max-time", "--retry-max-time", 1, 0}, {"--show-error", "--show-error", 0, 0}, {"--silent", "--silent", 0, 0}, {"--socks4", "--socks4", 1, 33}, {"--socks4a", "--socks4a", 1, 33}, {"--socks5", "--socks5", 1, 33}, {"--socks5-hostname", "--socks5-hostname", 1, 33}, {"--ssl-sessions", "--ssl-sessions", 1, 119},
+	{"--stderr", "--stderr", 1, 119}, {"--telnet-option", "--telnet-option", 1, 33}, {"--time-cond", "--time-cond", 1, 0}, {"--tls-max", "--tls-max", 1, 0}, {"--trace", "--trace", 1, 119}, {"--trace-ascii", "--trace-ascii", 1, 119}, {"--unix-socket", "--unix-socket", 1, 33}, {"--upload-file", "--upload-file", 1, 85},
+	{"--url", "--url", 1, 0}, {"--url-query", "--url-query", 1, 117}, {"--user", "--user", 1, 0}, {"--user-agent", "--user-agent", 1, 0}, {"--variable", "--variable", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--write-out", "--write-out", 1, 117}, {"-A", "--user-agent", 1, 0},
+	{"-C", "--continue-at", 1, 0}, {"-D", "--dump-header", 1, 119}, {"-E", "--cert", 1, 114}, {"-F", "--form", 1, 117}, {"-G", "--get", 0, 0}, {"-H", "--header", 1, 117}, {"-I", "--head", 0, 0}, {"-J", "--remote-header-name", 0, 33},
+	{"-K", "--config", 1, 120}, {"-L", "--location", 0, 0}, {"-N", "-N", 0, 0}, {"-O", "--remote-name", 0, 0}, {"-P", "--ftp-port", 1, 33}, {"-Q", "--quote", 1, 33}, {"-S", "--show-error", 0, 0}, {"-T", "--upload-file", 1, 85},
+	{"-U", "--proxy-user", 1, 0}, {"-X", "--request", 1, 0}, {"-Y", "-Y", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "--cookie", 1, 117}, {"-c", "--cookie-jar", 1, 119}, {"-d", "--data", 1, 117}, {"-e", "--referer", 1, 0},
+	{"-f", "--fail", 0, 0}, {"-g", "--globoff", 0, 0}, {"-i", "--include", 0, 0}, {"-k", "--insecure", 0, 0}, {"-m", "--max-time", 1, 0}, {"-n", "--netrc", 0, 33}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0},
+	{"-r", "--range", 1, 0}, {"-s", "--silent", 0, 0}, {"-t", "--telnet-option", 1, 33}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--write-out", 1, 117}, {"-x", "--proxy", 1, 33}, {"-y", "-y", 1, 0},
+	{"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row262 = Row{Options: &options261, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
@@ -3149,21 +3150,35 @@ var row624 = Row{Options: &options623, Operands: "", Default: "", Style: 0, Subc
 
 var worse625 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts626 = []Act{
+var options626 = Options{List: []Option{
+	{"--all", "--all", 0, 0}, {"--auth", "--auth", 1, 0}, {"--auth-type", "--auth-type", 1, 0}, {"--bearer", "--bearer", 1, 0}, {"--body", "--body", 0, 0}, {"--boundary", "--boundary", 1, 0}, {"--cert", "--cert", 1, 114}, {"--cert-key", "--cert-key", 1, 114},
+	{"--cert-key-pass", "--cert-key-pass", 1, 0}, {"--check-status", "--check-status", 0, 0}, {"--chunked", "--chunked", 0, 0}, {"--ciphers", "--ciphers", 1, 0}, {"--compress", "--compress", 0, 0}, {"--continue", "--continue", 0, 0}, {"--default-scheme", "--default-scheme", 1, 0}, {"--download", "--download", 0, 0},
+	{"--follow", "--follow", 0, 0}, {"--form", "--form", 0, 0}, {"--format-options", "--format-options", 1, 0}, {"--headers", "--headers", 0, 0}, {"--ignore-stdin", "--ignore-stdin", 0, 0}, {"--json", "--json", 0, 0}, {"--max-headers", "--max-headers", 1, 0}, {"--max-redirects", "--max-redirects", 1, 0},
+	{"--meta", "--meta", 0, 0}, {"--multipart", "--multipart", 0, 0}, {"--offline", "--offline", 0, 0}, {"--output", "--output", 1, 119}, {"--pretty", "--pretty", 1, 0}, {"--print", "--print", 1, 0}, {"--proxy", "--proxy", 1, 33}, {"--quiet", "--quiet", 0, 0},
+	{"--raw", "--raw", 1, 0}, {"--resolve", "--resolve", 1, 33}, {"--response-charset", "--response-charset", 1, 0}, {"--response-mime", "--response-mime", 1, 0}, {"--session", "--session", 1, 33}, {"--session-read-only", "--session-read-only", 1, 114}, {"--sorted", "--sorted", 0, 0}, {"--ssl", "--ssl", 1, 0},
+	{"--stream", "--stream", 0, 0}, {"--style", "--style", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--unix-socket", "--unix-socket", 1, 33}, {"--unsorted", "--unsorted", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--verify", "--verify", 1, 0}, {"-A", "--auth-type", 1, 0},
+	{"-F", "--follow", 0, 0}, {"-I", "--ignore-stdin", 0, 0}, {"-S", "--stream", 0, 0}, {"-a", "--auth", 1, 0}, {"-b", "--body", 0, 0}, {"-c", "--continue", 0, 0}, {"-d", "--download", 0, 0}, {"-f", "--form", 0, 0},
+	{"-h", "--headers", 0, 0}, {"-j", "--json", 0, 0}, {"-m", "--meta", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--print", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--style", 1, 0}, {"-v", "--verbose", 0, 0},
+	{"-x", "--compress", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row627 = Row{Options: &options626, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts628 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options627 = Options{List: []Option{
+var options629 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row628 = Row{Options: &options627, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row630 = Row{Options: &options629, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options629 = Options{List: []Option{
+var options631 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3171,58 +3186,58 @@ var options629 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper630 = Wrapper{Options: &options629, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper632 = Wrapper{Options: &options631, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options631 = Options{List: []Option{
+var options633 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper632 = Wrapper{Options: &options631, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper634 = Wrapper{Options: &options633, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options633 = Options{List: []Option{
+var options635 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row634 = Row{Options: &options633, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row636 = Row{Options: &options635, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options635 = Options{List: []Option{
+var options637 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper636 = Wrapper{Options: &options635, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper638 = Wrapper{Options: &options637, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options637 = Options{List: []Option{
+var options639 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper638 = Wrapper{Options: &options637, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper640 = Wrapper{Options: &options639, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options639 = Options{List: []Option{
+var options641 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row640 = Row{Options: &options639, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row642 = Row{Options: &options641, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options641 = Options{List: []Option{
+var options643 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row642 = Row{Options: &options641, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row644 = Row{Options: &options643, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options643 = Options{List: []Option{
+var options645 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper644 = Wrapper{Options: &options643, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper646 = Wrapper{Options: &options645, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options645 = Options{List: []Option{
+var options647 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3230,68 +3245,68 @@ var options645 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row646 = Row{Options: &options645, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row648 = Row{Options: &options647, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper647 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper649 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options648 = Options{List: []Option{
+var options650 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language649 = Language{Options: &options648, Python: false}
+var language651 = Language{Options: &options650, Python: false}
 
-var options650 = Options{List: []Option{
+var options652 = Options{List: []Option{
 	{"--no-absolute-filenames", "--no-absolute-filenames", 0, 0}, {"--rsh-command", "--rsh-command", 1, 120}, {"--to-stdout", "--to-stdout", 0, 0}, {"-D", "-D", 1, 100}, {"-F", "-F", 1, 119}, {"-I", "-I", 1, 114}, {"-J", "-J", 1, 120}, {"-O", "-O", 1, 119},
 	{"-o", "-o", 1, 119}, {"-s", "-s", 1, 33}, {"-si", "-si", 0, 0}, {"-so", "-so", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row651 = Row{Options: &options650, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row653 = Row{Options: &options652, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive652 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive654 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options653 = Options{List: []Option{
+var options655 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row654 = Row{Options: &options653, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row656 = Row{Options: &options655, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options655 = Options{List: []Option{
+var options657 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row656 = Row{Options: &options655, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row658 = Row{Options: &options657, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options657 = Options{List: []Option{
+var options659 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"--system", "--upgrade-module-path", 1, 120}, {"--upgrade-module-path", "--upgrade-module-path", 1, 120}, {"-Xstdout", "-Xstdout", 1, 119}, {"-agentlib", "-agentlib", 1, 120}, {"-bootclasspath", "--upgrade-module-path", 1, 120},
 	{"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-endorseddirs", "--upgrade-module-path", 1, 120}, {"-extdirs", "--upgrade-module-path", 1, 120}, {"-h", "-h", 1, 116}, {"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0},
 	{"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row658 = Row{Options: &options657, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row660 = Row{Options: &options659, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options659 = Options{List: []Option{
+var options661 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language660 = Language{Options: &options659, Python: false}
+var language662 = Language{Options: &options661, Python: false}
 
-var options661 = Options{List: []Option{
+var options663 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row662 = Row{Options: &options661, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options663 = Options{List: []Option{
+var options665 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3302,21 +3317,21 @@ var options663 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options665 = Options{List: []Option{
-	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row666 = Row{Options: &options665, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row666 = Row{Options: &options665, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options667 = Options{List: []Option{
-	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
+	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row668 = Row{Options: &options667, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options669 = Options{List: []Option{
+	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row670 = Row{Options: &options669, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options671 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3327,11 +3342,11 @@ var options669 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row670 = Row{Options: &options669, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row672 = Row{Options: &options671, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse671 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse673 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts672 = []Act{
+var acts674 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3339,22 +3354,22 @@ var acts672 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options673 = Options{List: []Option{
+var options675 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row674 = Row{Options: &options673, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options675 = Options{List: []Option{
+var options677 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row678 = Row{Options: &options677, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts677 = []Act{
+var acts679 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3372,7 +3387,7 @@ var acts677 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts678 = []Act{
+var acts680 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3393,7 +3408,7 @@ var acts678 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts679 = []Act{
+var acts681 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3401,87 +3416,87 @@ var acts679 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options680 = Options{List: []Option{
+var options682 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Werror", "-Werror", 0, 0}, {"-Xfriend-paths", "-Xfriend-paths", 1, 0}, {"-Xplugin", "-jdk-home", 1, 120}, {"-api-version", "-api-version", 1, 0}, {"-classpath", "-classpath", 1, 0}, {"-cp", "-classpath", 1, 0}, {"-d", "-d", 1, 119},
 	{"-include-runtime", "-include-runtime", 0, 0}, {"-jdk-home", "-jdk-home", 1, 120}, {"-jvm-target", "-jvm-target", 1, 0}, {"-kotlin-home", "-jdk-home", 1, 120}, {"-language-version", "-language-version", 1, 0}, {"-module-name", "-module-name", 1, 0}, {"-no-reflect", "-no-reflect", 0, 0}, {"-no-stdlib", "-no-stdlib", 0, 0},
 	{"-nowarn", "-nowarn", 0, 0}, {"-opt-in", "-opt-in", 1, 0}, {"-progressive", "-progressive", 0, 0}, {"-script", "-script", 0, 120}, {"-verbose", "-verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row681 = Row{Options: &options680, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row683 = Row{Options: &options682, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options682 = Options{List: []Option{
+var options684 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
 	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-help", "-help", 0, 0}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120},
 	{"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-version", "-version", 0, 0}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language683 = Language{Options: &options682, Python: false}
+var language685 = Language{Options: &options684, Python: false}
 
-var options684 = Options{List: []Option{
+var options686 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row685 = Row{Options: &options684, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row687 = Row{Options: &options686, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options686 = Options{List: []Option{
+var options688 = Options{List: []Option{
 	{"--dry-run", "--dry-run", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--output", "--output", 1, 0}, {"-f", "--filename", 1, 114}, {"-k", "--kustomize", 1, 120}, {"-n", "--namespace", 1, 0},
 	{"-o", "--output", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row687 = Row{Options: &options686, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row689 = Row{Options: &options688, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options688 = Options{List: []Option{
+var options690 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row689 = Row{Options: &options688, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row691 = Row{Options: &options690, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse690 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse692 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse691 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse693 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options692 = Options{List: []Option{
+var options694 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper693 = Wrapper{Options: &options692, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper695 = Wrapper{Options: &options694, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options694 = Options{List: []Option{
+var options696 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row695 = Row{Options: &options694, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row697 = Row{Options: &options696, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options696 = Options{List: []Option{
+var options698 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper697 = Wrapper{Options: &options696, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper699 = Wrapper{Options: &options698, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options698 = Options{List: []Option{
+var options700 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row699 = Row{Options: &options698, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row701 = Row{Options: &options700, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options700 = Options{List: []Option{
+var options702 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag", "--tag", 1, 33}, {"--tag-file", "--tag-file", 1, 108},
 	{"-D", "-D", 1, 0}, {"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 108}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120},
 	{"-o", "--log-file", 1, 119}, {"-p", "--pattern", 1, 0}, {"-t", "--tag", 1, 33}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row701 = Row{Options: &options700, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row703 = Row{Options: &options702, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts702 = []Act{
+var acts704 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3489,7 +3504,7 @@ var acts702 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options703 = Options{List: []Option{
+var options705 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3500,53 +3515,53 @@ var options703 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row704 = Row{Options: &options703, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options705 = Options{List: []Option{
+var options707 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row706 = Row{Options: &options705, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row708 = Row{Options: &options707, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options707 = Options{List: []Option{
+var options709 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row708 = Row{Options: &options707, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row710 = Row{Options: &options709, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts709 = []Act{
+var acts711 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options710 = Options{List: []Option{
+var options712 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row711 = Row{Options: &options710, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row713 = Row{Options: &options712, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options712 = Options{List: []Option{
+var options714 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row713 = Row{Options: &options712, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row715 = Row{Options: &options714, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options714 = Options{List: []Option{
+var options716 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row715 = Row{Options: &options714, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row717 = Row{Options: &options716, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options716 = Options{List: []Option{
+var options718 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row717 = Row{Options: &options716, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row719 = Row{Options: &options718, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options718 = Options{List: []Option{
+var options720 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3556,32 +3571,32 @@ var options718 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper719 = Wrapper{Options: &options718, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper721 = Wrapper{Options: &options720, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options720 = Options{List: []Option{
+var options722 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row721 = Row{Options: &options720, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row723 = Row{Options: &options722, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options722 = Options{List: []Option{
+var options724 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row723 = Row{Options: &options722, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row725 = Row{Options: &options724, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options724 = Options{List: []Option{
+var options726 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row725 = Row{Options: &options724, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row727 = Row{Options: &options726, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options726 = Options{List: []Option{
+var options728 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3591,36 +3606,36 @@ var options726 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row727 = Row{Options: &options726, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row729 = Row{Options: &options728, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options728 = Options{List: []Option{
+var options730 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 120}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 120}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row729 = Row{Options: &options728, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row731 = Row{Options: &options730, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts730 = []Act{
+var acts732 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options731 = Options{List: []Option{
+var options733 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row732 = Row{Options: &options731, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row734 = Row{Options: &options733, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse733 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse735 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts734 = []Act{
+var acts736 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3635,36 +3650,36 @@ var acts734 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options735 = Options{List: []Option{
-	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row736 = Row{Options: &options735, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
 var options737 = Options{List: []Option{
-	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
+	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row738 = Row{Options: &options737, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options739 = Options{List: []Option{
+	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row740 = Row{Options: &options739, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options741 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row740 = Row{Options: &options739, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options741 = Options{List: []Option{
+var options743 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row744 = Row{Options: &options743, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse743 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse745 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts744 = []Act{
+var acts746 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3673,29 +3688,29 @@ var acts744 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options745 = Options{List: []Option{
+var options747 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper746 = Wrapper{Options: &options745, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper748 = Wrapper{Options: &options747, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options747 = Options{List: []Option{
+var options749 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper748 = Wrapper{Options: &options747, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper750 = Wrapper{Options: &options749, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options749 = Options{List: []Option{
+var options751 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row750 = Row{Options: &options749, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row752 = Row{Options: &options751, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts751 = []Act{
+var acts753 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3706,25 +3721,25 @@ var acts751 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options752 = Options{List: []Option{
+var options754 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row753 = Row{Options: &options752, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row755 = Row{Options: &options754, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options754 = Options{List: []Option{
+var options756 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 101}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 101}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row755 = Row{Options: &options754, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row757 = Row{Options: &options756, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options756 = Options{List: []Option{
+var options758 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row757 = Row{Options: &options756, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row759 = Row{Options: &options758, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts758 = []Act{
+var acts760 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3735,31 +3750,31 @@ var acts758 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options759 = Options{List: []Option{
+var options761 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row760 = Row{Options: &options759, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row762 = Row{Options: &options761, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts761 = []Act{
+var acts763 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options762 = Options{List: []Option{
+var options764 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper763 = Wrapper{Options: &options762, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper765 = Wrapper{Options: &options764, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row764 = Row{Options: &options705, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row766 = Row{Options: &options707, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts765 = []Act{
+var acts767 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var options766 = Options{List: []Option{
+var options768 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--define", "--define", 1, 68}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0},
 	{"--fail-never", "--fail-never", 0, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120},
@@ -3770,11 +3785,11 @@ var options766 = Options{List: []Option{
 	{"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row767 = Row{Options: &options766, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row769 = Row{Options: &options768, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row768 = Row{Options: &options304, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row770 = Row{Options: &options304, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options769 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3786,24 +3801,24 @@ var options769 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row770 = Row{Options: &options769, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row772 = Row{Options: &options771, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options771 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row774 = Row{Options: &options773, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options773 = Options{List: []Option{
+var options775 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row774 = Row{Options: &options773, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row776 = Row{Options: &options775, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts775 = []Act{
+var acts777 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3817,7 +3832,7 @@ var acts775 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts776 = []Act{
+var acts778 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3829,29 +3844,29 @@ var acts776 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options777 = Options{List: []Option{
+var options779 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper778 = Wrapper{Options: &options777, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper780 = Wrapper{Options: &options779, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options779 = Options{List: []Option{
+var options781 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
 	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row780 = Row{Options: &options779, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row782 = Row{Options: &options781, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options781 = Options{List: []Option{
+var options783 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper782 = Wrapper{Options: &options781, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper784 = Wrapper{Options: &options783, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts783 = []Act{
+var acts785 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3862,20 +3877,20 @@ var acts783 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options784 = Options{List: []Option{
+var options786 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row785 = Row{Options: &options784, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options786 = Options{List: []Option{
-	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
-}, Danger: true, Writes: false, Values: true, Reads: false}
-
 var row787 = Row{Options: &options786, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options788 = Options{List: []Option{
+	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
+}, Danger: true, Writes: false, Values: true, Reads: false}
+
+var row789 = Row{Options: &options788, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options790 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -3885,24 +3900,24 @@ var options788 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language789 = Language{Options: &options788, Python: false}
+var language791 = Language{Options: &options790, Python: false}
 
-var options790 = Options{List: []Option{
+var options792 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper791 = Wrapper{Options: &options790, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper793 = Wrapper{Options: &options792, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options792 = Options{List: []Option{
+var options794 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper793 = Wrapper{Options: &options792, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper795 = Wrapper{Options: &options794, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts794 = []Act{
+var acts796 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3920,7 +3935,7 @@ var acts794 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options795 = Options{List: []Option{
+var options797 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envdir", "--envdir", 1, 116}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33},
 	{"--force-python", "--force-python", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--keywords", "--keywords", 1, 0}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0},
 	{"--pre", "--pre", 0, 0}, {"--python", "-P", 1, 120}, {"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--report", "--report", 1, 119}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0},
@@ -3928,15 +3943,15 @@ var options795 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-k", "--keywords", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row796 = Row{Options: &options795, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row798 = Row{Options: &options797, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse797 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse799 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts798 = []Act{
+var acts800 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options799 = Options{List: []Option{
+var options801 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3948,9 +3963,9 @@ var options799 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row800 = Row{Options: &options799, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row802 = Row{Options: &options801, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options801 = Options{List: []Option{
+var options803 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3963,11 +3978,11 @@ var options801 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row802 = Row{Options: &options801, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row804 = Row{Options: &options803, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse803 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse805 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options804 = Options{List: []Option{
+var options806 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3979,9 +3994,9 @@ var options804 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row805 = Row{Options: &options804, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options806 = Options{List: []Option{
+var options808 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3992,15 +4007,15 @@ var options806 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row809 = Row{Options: &options808, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row808 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row810 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse809 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse811 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row810 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row812 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options811 = Options{List: []Option{
+var options813 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -4008,52 +4023,52 @@ var options811 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper812 = Wrapper{Options: &options811, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper814 = Wrapper{Options: &options813, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options813 = Options{List: []Option{
+var options815 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper814 = Wrapper{Options: &options813, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper816 = Wrapper{Options: &options815, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options815 = Options{List: []Option{
+var options817 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row816 = Row{Options: &options815, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row818 = Row{Options: &options817, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options817 = Options{List: []Option{
+var options819 = Options{List: []Option{
 	{"--base", "--head", 1, 82}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0},
 	{"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116},
 	{"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119}, {"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0},
 	{"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row818 = Row{Options: &options817, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row820 = Row{Options: &options819, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse819 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse821 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse820 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse822 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options821 = Options{List: []Option{
+var options823 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row822 = Row{Options: &options821, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row824 = Row{Options: &options823, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options823 = Options{List: []Option{
+var options825 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row824 = Row{Options: &options823, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row826 = Row{Options: &options825, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options825 = Options{List: []Option{
+var options827 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -4062,17 +4077,17 @@ var options825 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row826 = Row{Options: &options825, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row828 = Row{Options: &options827, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse827 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse829 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts828 = []Act{
+var acts830 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options829 = Options{List: []Option{
+var options831 = Options{List: []Option{
 	{"--alter", "--alter", 0, 109}, {"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache", "--cache", 2, 119}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119},
 	{"--coverage-html", "--coverage-html", 1, 116}, {"--dump-taint-graph", "--dump-taint-graph", 1, 119}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--file-list", "--file-list", 1, 108}, {"--filter", "--filter", 1, 102}, {"--generate-baseline", "--use-baseline", 1, 119}, {"--generate-stubs", "--dump-taint-graph", 1, 119},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--pro", "--pro", 0, 33},
@@ -4081,15 +4096,15 @@ var options829 = Options{List: []Option{
 	{"--use-baseline", "--use-baseline", 1, 119}, {"-a", "-a", 1, 120}, {"-b", "--use-baseline", 1, 119}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row830 = Row{Options: &options829, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row832 = Row{Options: &options831, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options831 = Options{List: []Option{
+var options833 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row832 = Row{Options: &options831, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row834 = Row{Options: &options833, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options833 = Options{List: []Option{
+var options835 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -4097,83 +4112,83 @@ var options833 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row834 = Row{Options: &options833, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row836 = Row{Options: &options835, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive835 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive837 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options836 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper837 = Wrapper{Options: &options836, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper839 = Wrapper{Options: &options838, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options838 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language839 = Language{Options: &options838, Python: false}
+var language841 = Language{Options: &options840, Python: false}
 
-var options840 = Options{List: []Option{
+var options842 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language841 = Language{Options: &options840, Python: false}
+var language843 = Language{Options: &options842, Python: false}
 
-var options842 = Options{List: []Option{
+var options844 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row843 = Row{Options: &options842, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row845 = Row{Options: &options844, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse844 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse846 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options845 = Options{List: []Option{
+var options847 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row846 = Row{Options: &options845, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options847 = Options{List: []Option{
+var options849 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--generate-baseline", "--generate-baseline", 1, 119}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0},
 	{"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options849 = Options{List: []Option{
-	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row850 = Row{Options: &options849, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options851 = Options{List: []Option{
+	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row852 = Row{Options: &options851, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options853 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row852 = Row{Options: &options851, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row854 = Row{Options: &options853, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options853 = Options{List: []Option{
+var options855 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row854 = Row{Options: &options853, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row856 = Row{Options: &options855, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options855 = Options{List: []Option{
+var options857 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -4181,64 +4196,64 @@ var options855 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row856 = Row{Options: &options855, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row858 = Row{Options: &options857, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse857 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse859 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options858 = Options{List: []Option{
+var options860 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row859 = Row{Options: &options858, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row861 = Row{Options: &options860, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options860 = Options{List: []Option{
+var options862 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper861 = Wrapper{Options: &options860, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper863 = Wrapper{Options: &options862, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options862 = Options{List: []Option{
+var options864 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper863 = Wrapper{Options: &options862, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper865 = Wrapper{Options: &options864, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options864 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--only-changed", "--only-changed", 2, 82}, {"--output", "--output", 1, 101},
 	{"--project", "--project", 1, 0}, {"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row865 = Row{Options: &options864, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options866 = Options{List: []Option{
+var options868 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row869 = Row{Options: &options868, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options868 = Options{List: []Option{
+var options870 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 111}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 111}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row869 = Row{Options: &options868, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row871 = Row{Options: &options870, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options870 = Options{List: []Option{
+var options872 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper871 = Wrapper{Options: &options870, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper873 = Wrapper{Options: &options872, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options872 = Options{List: []Option{
+var options874 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4246,56 +4261,56 @@ var options872 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row875 = Row{Options: &options874, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options874 = Options{List: []Option{
+var options876 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row875 = Row{Options: &options874, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row877 = Row{Options: &options876, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse876 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse878 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options877 = Options{List: []Option{
+var options879 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
 	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row878 = Row{Options: &options877, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options879 = Options{List: []Option{
+var options881 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row880 = Row{Options: &options879, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row882 = Row{Options: &options881, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options881 = Options{List: []Option{
+var options883 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row882 = Row{Options: &options881, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row884 = Row{Options: &options883, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options883 = Options{List: []Option{
+var options885 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 102},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row884 = Row{Options: &options883, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row886 = Row{Options: &options885, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse885 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse887 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options886 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--datasource-url", "--datasource-url", 1, 33}, {"--schema", "--schema", 1, 114}, {"--url", "--datasource-url", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row887 = Row{Options: &options886, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts888 = []Act{
+var acts890 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4304,7 +4319,7 @@ var acts888 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options889 = Options{List: []Option{
+var options891 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4313,23 +4328,23 @@ var options889 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper890 = Wrapper{Options: &options889, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
-
-var options891 = Options{List: []Option{
-	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row892 = Row{Options: &options891, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper892 = Wrapper{Options: &options891, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
 var options893 = Options{List: []Option{
-	{"--archive", "--archive", 1, 119}, {"--exec", "--exec", 1, 120}, {"--formatter", "--source", 1, 120}, {"--harness", "--source", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--rc", "--rc", 1, 120}, {"--source", "--source", 1, 120}, {"--state", "--state", 1, 0},
-	{"-I", "-I", 1, 120}, {"-M", "-M", 1, 120}, {"-P", "-P", 1, 120}, {"-a", "--archive", 1, 119}, {"-b", "-b", 0, 0}, {"-e", "--exec", 1, 120}, {"-j", "--jobs", 1, 0}, {"-l", "-l", 0, 0},
-	{"-r", "-r", 0, 0}, {"-v", "-v", 0, 0},
+	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row894 = Row{Options: &options893, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options895 = Options{List: []Option{
+	{"--archive", "--archive", 1, 119}, {"--exec", "--exec", 1, 120}, {"--formatter", "--source", 1, 120}, {"--harness", "--source", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--rc", "--rc", 1, 120}, {"--source", "--source", 1, 120}, {"--state", "--state", 1, 0},
+	{"-I", "-I", 1, 120}, {"-M", "-M", 1, 120}, {"-P", "-P", 1, 120}, {"-a", "--archive", 1, 119}, {"-b", "-b", 0, 0}, {"-e", "--exec", 1, 120}, {"-j", "--jobs", 1, 0}, {"-l", "-l", 0, 0},
+	{"-r", "-r", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row896 = Row{Options: &options895, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options897 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4341,23 +4356,23 @@ var options895 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row896 = Row{Options: &options895, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row898 = Row{Options: &options897, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options897 = Options{List: []Option{
+var options899 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row898 = Row{Options: &options897, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row900 = Row{Options: &options899, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options899 = Options{List: []Option{
+var options901 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row900 = Row{Options: &options899, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row902 = Row{Options: &options901, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts901 = []Act{
+var acts903 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4374,24 +4389,24 @@ var acts901 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options902 = Options{List: []Option{
+var options904 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row903 = Row{Options: &options902, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options904 = Options{List: []Option{
+var options906 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output", "--output-file", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120},
 	{"--rcfile", "--rcfile", 1, 111}, {"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"--spelling-private-dict-file", "--spelling-private-dict-file", 1, 119}, {"-c", "-c", 1, 33}, {"-f", "--output-format", 1, 87}, {"-i", "-i", 1, 109},
 	{"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row907 = Row{Options: &options906, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options906 = Options{List: []Option{
+var options908 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
 	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
 	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 1, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
@@ -4405,13 +4420,13 @@ var options906 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row907 = Row{Options: &options906, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row909 = Row{Options: &options908, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse908 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse910 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse909 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse911 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts910 = []Act{
+var acts912 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4438,7 +4453,7 @@ var acts910 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts911 = []Act{
+var acts913 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4455,13 +4470,13 @@ var acts911 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options912 = Options{List: []Option{
+var options914 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper913 = Wrapper{Options: &options912, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper915 = Wrapper{Options: &options914, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts914 = []Act{
+var acts916 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4476,18 +4491,18 @@ var acts914 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options915 = Options{List: []Option{
+var options917 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options916 = Options{List: []Option{
+var options918 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row917 = Row{Options: &options916, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row919 = Row{Options: &options918, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts918 = []Act{
+var acts920 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4517,15 +4532,15 @@ var acts918 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options919 = Options{List: []Option{
+var options921 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper920 = Wrapper{Options: &options919, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper922 = Wrapper{Options: &options921, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts921 = []Act{
+var acts923 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4543,7 +4558,7 @@ var acts921 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts922 = []Act{
+var acts924 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4554,7 +4569,7 @@ var acts922 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options923 = Options{List: []Option{
+var options925 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4562,37 +4577,37 @@ var options923 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row924 = Row{Options: &options923, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row926 = Row{Options: &options925, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options925 = Options{List: []Option{
+var options927 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row926 = Row{Options: &options925, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row928 = Row{Options: &options927, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options927 = Options{List: []Option{
+var options929 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row928 = Row{Options: &options927, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row930 = Row{Options: &options929, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse929 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse931 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options930 = Options{List: []Option{
+var options932 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row931 = Row{Options: &options930, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row933 = Row{Options: &options932, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options932 = Options{List: []Option{
+var options934 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4601,11 +4616,11 @@ var options932 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row933 = Row{Options: &options932, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row935 = Row{Options: &options934, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse934 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse936 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts935 = []Act{
+var acts937 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4617,39 +4632,39 @@ var acts935 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var options936 = Options{List: []Option{
+var options938 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--cache-root", "--cache-root", 1, 116}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120},
 	{"--out", "--out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109},
 	{"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row937 = Row{Options: &options936, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row939 = Row{Options: &options938, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options938 = Options{List: []Option{
+var options940 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language939 = Language{Options: &options938, Python: false}
+var language941 = Language{Options: &options940, Python: false}
 
-var options940 = Options{List: []Option{
+var options942 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row941 = Row{Options: &options940, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row943 = Row{Options: &options942, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse942 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse944 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options943 = Options{List: []Option{
+var options945 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row944 = Row{Options: &options943, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row946 = Row{Options: &options945, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options945 = Options{List: []Option{
+var options947 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4658,37 +4673,37 @@ var options945 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row946 = Row{Options: &options945, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row948 = Row{Options: &options947, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options947 = Options{List: []Option{
+var options949 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper948 = Wrapper{Options: &options947, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper950 = Wrapper{Options: &options949, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options949 = Options{List: []Option{
+var options951 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row950 = Row{Options: &options949, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row952 = Row{Options: &options951, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options951 = Options{List: []Option{
+var options953 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row952 = Row{Options: &options951, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row954 = Row{Options: &options953, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options953 = Options{List: []Option{
+var options955 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row954 = Row{Options: &options953, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row956 = Row{Options: &options955, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options955 = Options{List: []Option{
+var options957 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4700,187 +4715,187 @@ var options955 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row956 = Row{Options: &options955, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row958 = Row{Options: &options957, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options957 = Options{List: []Option{
+var options959 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row958 = Row{Options: &options957, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row960 = Row{Options: &options959, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options959 = Options{List: []Option{
+var options961 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row960 = Row{Options: &options959, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row962 = Row{Options: &options961, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options961 = Options{List: []Option{
+var options963 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row964 = Row{Options: &options963, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options963 = Options{List: []Option{
+var options965 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row964 = Row{Options: &options963, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row966 = Row{Options: &options965, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse965 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse967 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options966 = Options{List: []Option{
+var options968 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row967 = Row{Options: &options966, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row969 = Row{Options: &options968, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts968 = []Act{
+var acts970 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options969 = Options{List: []Option{
+var options971 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper970 = Wrapper{Options: &options969, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
-
-var options971 = Options{List: []Option{
-	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
-	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row972 = Row{Options: &options971, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper972 = Wrapper{Options: &options971, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
 var options973 = Options{List: []Option{
-	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
-	{"-x", "--remove", 1, 0},
+	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
+	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row974 = Row{Options: &options973, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options975 = Options{List: []Option{
+	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
+	{"-x", "--remove", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row976 = Row{Options: &options975, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options977 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper976 = Wrapper{Options: &options975, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper978 = Wrapper{Options: &options977, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options977 = Options{List: []Option{
+var options979 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper978 = Wrapper{Options: &options977, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper980 = Wrapper{Options: &options979, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options979 = Options{List: []Option{
+var options981 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row980 = Row{Options: &options979, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row982 = Row{Options: &options981, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options981 = Options{List: []Option{
+var options983 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row982 = Row{Options: &options981, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row984 = Row{Options: &options983, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options983 = Options{List: []Option{
+var options985 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row984 = Row{Options: &options983, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row986 = Row{Options: &options985, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options985 = Options{List: []Option{
+var options987 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"--repeat", "--repeat", 0, 0}, {"--zero-terminated", "--zero-terminated", 0, 0}, {"-e", "--echo", 0, 0},
 	{"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0}, {"-o", "--output", 1, 119}, {"-r", "--repeat", 0, 0}, {"-z", "--zero-terminated", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row986 = Row{Options: &options985, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row988 = Row{Options: &options987, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options987 = Options{List: []Option{
+var options989 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper988 = Wrapper{Options: &options987, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper990 = Wrapper{Options: &options989, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options989 = Options{List: []Option{
+var options991 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper990 = Wrapper{Options: &options989, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper992 = Wrapper{Options: &options991, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options991 = Options{List: []Option{
+var options993 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row992 = Row{Options: &options991, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row994 = Row{Options: &options993, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options993 = Options{List: []Option{
+var options995 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row994 = Row{Options: &options993, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row996 = Row{Options: &options995, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options995 = Options{List: []Option{
+var options997 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row996 = Row{Options: &options995, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row998 = Row{Options: &options997, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options997 = Options{List: []Option{
+var options999 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row998 = Row{Options: &options997, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1000 = Row{Options: &options999, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options999 = Options{List: []Option{
+var options1001 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1000 = Row{Options: &options999, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1002 = Row{Options: &options1001, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1001 = Options{List: []Option{
+var options1003 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1002 = Row{Options: &options1001, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row1004 = Row{Options: &options1003, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options1003 = Options{List: []Option{
+var options1005 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1004 = Wrapper{Options: &options1003, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1006 = Wrapper{Options: &options1005, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1005 = Options{List: []Option{
+var options1007 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1006 = Row{Options: &options1005, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1008 = Row{Options: &options1007, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1007 = Options{List: []Option{
+var options1009 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4890,28 +4905,28 @@ var options1007 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1008 = Row{Options: &options1007, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options1009 = Options{List: []Option{
-	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row1010 = Row{Options: &options1009, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options1011 = Options{List: []Option{
+	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row1012 = Row{Options: &options1011, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1013 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1012 = Wrapper{Options: &options1011, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1014 = Wrapper{Options: &options1013, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1013 = Options{List: []Option{
+var options1015 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1014 = Row{Options: &options1013, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1016 = Row{Options: &options1015, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1015 = Options{List: []Option{
+var options1017 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4921,9 +4936,9 @@ var options1015 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1016 = Wrapper{Options: &options1015, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1018 = Wrapper{Options: &options1017, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts1017 = []Act{
+var acts1019 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4943,16 +4958,16 @@ var acts1017 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options1018 = Options{List: []Option{
+var options1020 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1019 = Row{Options: &options1018, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1021 = Row{Options: &options1020, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1020 = Options{List: []Option{
+var options1022 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -4960,17 +4975,17 @@ var options1020 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1021 = Row{Options: &options1020, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1023 = Row{Options: &options1022, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1022 = Options{List: []Option{
+var options1024 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1023 = Row{Options: &options1022, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1025 = Row{Options: &options1024, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1024 = []Act{
+var acts1026 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4979,17 +4994,17 @@ var acts1024 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1025 = Options{List: []Option{
+var options1027 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1026 = Row{Options: &options1025, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1028 = Row{Options: &options1027, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1027 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1029 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1028 = Options{List: []Option{
+var options1030 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4998,21 +5013,21 @@ var options1028 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1029 = Wrapper{Options: &options1028, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
-
-var options1030 = Options{List: []Option{
-	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row1031 = Row{Options: &options1030, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper1031 = Wrapper{Options: &options1030, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
 var options1032 = Options{List: []Option{
-	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
+	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row1033 = Row{Options: &options1032, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options1034 = Options{List: []Option{
+	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row1035 = Row{Options: &options1034, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1036 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -5021,17 +5036,17 @@ var options1034 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1035 = Row{Options: &options1034, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1037 = Row{Options: &options1036, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1036 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1038 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1037 = []Act{
+var acts1039 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1038 = Options{List: []Option{
+var options1040 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -5042,16 +5057,16 @@ var options1038 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1041 = Row{Options: &options1040, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1040 = Options{List: []Option{
+var options1042 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1041 = Wrapper{Options: &options1040, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1043 = Wrapper{Options: &options1042, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1042 = Options{List: []Option{
+var options1044 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -5060,21 +5075,21 @@ var options1042 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1043 = Row{Options: &options1042, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1045 = Row{Options: &options1044, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1044 = Options{List: []Option{
+var options1046 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1045 = Row{Options: &options1044, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1047 = Row{Options: &options1046, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1046 = Options{List: []Option{
+var options1048 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1047 = Row{Options: &options1046, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1049 = Row{Options: &options1048, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1048 = []Act{
+var acts1050 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -5088,102 +5103,102 @@ var acts1048 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1049 = Options{List: []Option{
+var options1051 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1050 = Row{Options: &options1049, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
-
-var options1051 = Options{List: []Option{
-	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row1052 = Row{Options: &options1051, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
 var options1053 = Options{List: []Option{
+	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row1054 = Row{Options: &options1053, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+
+var options1055 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1054 = Row{Options: &options1053, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1055 = Options{List: []Option{
+var options1057 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1056 = Wrapper{Options: &options1055, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1058 = Wrapper{Options: &options1057, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1057 = Options{List: []Option{
+var options1059 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1058 = Wrapper{Options: &options1057, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1060 = Wrapper{Options: &options1059, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1059 = Options{List: []Option{
+var options1061 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1060 = Row{Options: &options1059, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1062 = Row{Options: &options1061, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1061 = Options{List: []Option{
+var options1063 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1062 = Row{Options: &options1061, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1064 = Row{Options: &options1063, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1063 = Options{List: []Option{
+var options1065 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1064 = Wrapper{Options: &options1063, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1066 = Wrapper{Options: &options1065, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1065 = Options{List: []Option{
+var options1067 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1066 = Row{Options: &options1065, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1068 = Row{Options: &options1067, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1067 = Options{List: []Option{
+var options1069 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1068 = Row{Options: &options1067, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1070 = Row{Options: &options1069, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1069 = Options{List: []Option{
+var options1071 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1070 = Row{Options: &options1069, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1072 = Row{Options: &options1071, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1071 = Options{List: []Option{
+var options1073 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1072 = Wrapper{Options: &options1071, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1074 = Wrapper{Options: &options1073, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1073 = Options{List: []Option{
+var options1075 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1074 = Row{Options: &options1073, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1076 = Row{Options: &options1075, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1075 = Options{List: []Option{
+var options1077 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5191,43 +5206,43 @@ var options1075 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1076 = Row{Options: &options1075, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1078 = Row{Options: &options1077, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1077 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1079 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1078 = Options{List: []Option{
+var options1080 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1079 = Row{Options: &options1078, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1081 = Row{Options: &options1080, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1080 = []Act{
+var acts1082 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1081 = Options{List: []Option{
+var options1083 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1082 = Wrapper{Options: &options1081, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1084 = Wrapper{Options: &options1083, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1083 = Options{List: []Option{
+var options1085 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1084 = Row{Options: &options1083, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1086 = Row{Options: &options1085, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1085 = Options{List: []Option{
+var options1087 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1086 = Row{Options: &options1085, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1088 = Row{Options: &options1087, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1087 = Options{List: []Option{
+var options1089 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5235,25 +5250,25 @@ var options1087 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1088 = Wrapper{Options: &options1087, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1090 = Wrapper{Options: &options1089, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1089 = Options{List: []Option{
+var options1091 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1090 = Row{Options: &options1089, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1092 = Row{Options: &options1091, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1091 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1093 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1092 = Options{List: []Option{
+var options1094 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1093 = Row{Options: &options1092, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1095 = Row{Options: &options1094, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1094 = []Act{
+var acts1096 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5275,33 +5290,33 @@ var acts1094 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1095 = Options{List: []Option{
+var options1097 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1096 = Row{Options: &options1095, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1098 = Row{Options: &options1097, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1097 = Options{List: []Option{
+var options1099 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1098 = Row{Options: &options1097, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1100 = Row{Options: &options1099, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1099 = Options{List: []Option{
+var options1101 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1100 = Row{Options: &options1099, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1102 = Row{Options: &options1101, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1101 = Options{List: []Option{
+var options1103 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5311,26 +5326,26 @@ var options1101 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1102 = Wrapper{Options: &options1101, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1104 = Wrapper{Options: &options1103, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1103 = Options{List: []Option{
+var options1105 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1104 = Wrapper{Options: &options1103, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1106 = Wrapper{Options: &options1105, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1105 = Options{List: []Option{
+var options1107 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1106 = Row{Options: &options1105, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1108 = Row{Options: &options1107, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1107 = Row{Options: &options1105, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1109 = Row{Options: &options1107, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1108 = Options{List: []Option{
+var options1110 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5341,9 +5356,9 @@ var options1108 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1109 = Row{Options: &options1108, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1111 = Row{Options: &options1110, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1110 = Options{List: []Option{
+var options1112 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5351,9 +5366,9 @@ var options1110 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1111 = Wrapper{Options: &options1110, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1113 = Wrapper{Options: &options1112, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1112 = Options{List: []Option{
+var options1114 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5363,15 +5378,15 @@ var options1112 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1113 = Wrapper{Options: &options1112, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1115 = Wrapper{Options: &options1114, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1114 = Options{List: []Option{
+var options1116 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1115 = Row{Options: &options1114, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1117 = Row{Options: &options1116, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1116 = Options{List: []Option{
+var options1118 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5383,26 +5398,26 @@ var options1116 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1117 = Row{Options: &options1116, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1119 = Row{Options: &options1118, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1118 = []Act{
+var acts1120 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1119 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1121 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1120 = Options{List: []Option{
+var options1122 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1121 = Row{Options: &options1120, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1123 = Row{Options: &options1122, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1122 = []Act{
+var acts1124 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5426,66 +5441,66 @@ var acts1122 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1123 = Options{List: []Option{
+var options1125 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1124 = Wrapper{Options: &options1123, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1126 = Wrapper{Options: &options1125, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1125 = Options{List: []Option{
+var options1127 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1126 = Row{Options: &options1125, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1128 = Row{Options: &options1127, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1127 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1129 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1128 = Options{List: []Option{
+var options1130 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1129 = Row{Options: &options1128, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1131 = Row{Options: &options1130, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1130 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1132 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1131 = Options{List: []Option{
+var options1133 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1132 = Row{Options: &options1131, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1134 = Row{Options: &options1133, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1133 = Options{List: []Option{
+var options1135 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1134 = Row{Options: &options1133, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1136 = Row{Options: &options1135, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1135 = Options{List: []Option{
+var options1137 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1136 = Row{Options: &options1135, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1138 = Row{Options: &options1137, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1137 = Options{List: []Option{
+var options1139 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1138 = Row{Options: &options1137, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1140 = Row{Options: &options1139, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1139 = Options{List: []Option{
+var options1141 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5494,11 +5509,11 @@ var options1139 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1140 = Row{Options: &options1139, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1142 = Row{Options: &options1141, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1141 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1143 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1142 = Options{List: []Option{
+var options1144 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5506,15 +5521,15 @@ var options1142 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1143 = Row{Options: &options1142, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1145 = Row{Options: &options1144, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1144 = Options{List: []Option{
+var options1146 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1145 = Row{Options: &options1144, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1147 = Row{Options: &options1146, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5581,13 +5596,13 @@ var commands = [...]Command{
 	{Name: "ansible-pull", Row: &row26},
 	{Name: "ansible-vault", Row: &row26},
 	{Name: "ant", Row: &row30, Arity: 2, Is: 0x2000000008, Risk: 2},
-	{Name: "apk", Arity: 2, Is: 0x20000040100000, Risk: 5, Destroys: acts31},
+	{Name: "apk", Arity: 2, Is: 0x10000040100000, Risk: 5, Destroys: acts31},
 	{Name: "apk add", Is: 0x200000},
 	{Name: "apl", Language: &language6},
 	{Name: "apprise", Destroys: acts14},
 	{Name: "apptainer", Is: 0x200000000000},
 	{Name: "apropos", Row: &row33, Risk: 1},
-	{Name: "apt", Row: &row35, Arity: 2, Is: 0x20000040100000, Risk: 5, Parent: true, Destroys: acts31},
+	{Name: "apt", Row: &row35, Arity: 2, Is: 0x10000040100000, Risk: 5, Parent: true, Destroys: acts31},
 	{Name: "apt autoremove", Risk: 6},
 	{Name: "apt install", Is: 0x200000},
 	{Name: "apt list", Risk: 1},
@@ -5609,7 +5624,7 @@ var commands = [...]Command{
 	{Name: "apt-cache showpkg", Risk: 1},
 	{Name: "apt-cache stats", Risk: 1},
 	{Name: "apt-cache unmet", Risk: 1},
-	{Name: "apt-get", Row: &row35, Arity: 2, Is: 0x20000040100000, Risk: 5, Parent: true, Destroys: acts31},
+	{Name: "apt-get", Row: &row35, Arity: 2, Is: 0x10000040100000, Risk: 5, Parent: true, Destroys: acts31},
 	{Name: "apt-get autoremove", Risk: 6},
 	{Name: "apt-get install", Is: 0x200000},
 	{Name: "apt-get purge", Risk: 6},
@@ -5621,7 +5636,7 @@ var commands = [...]Command{
 	{Name: "architect", Destroys: acts37},
 	{Name: "arelo", Is: 0x4},
 	{Name: "argocd", Row: &row26, Arity: 2, Destroys: acts38},
-	{Name: "aria2c", Row: &row39, Is: 0x10008000000000, Risk: 4},
+	{Name: "aria2c", Row: &row39, Is: 0x8008000000000, Risk: 4},
 	{Name: "arp", Risk: 4},
 	{Name: "arping", Inspector: "lookup"},
 	{Name: "artisan", Row: &row41, Arity: 2, Destroys: acts42},
@@ -5757,7 +5772,7 @@ var commands = [...]Command{
 	{Name: "base64", Row: &row89, Risk: 1},
 	{Name: "basecamp", Destroys: acts14},
 	{Name: "basedpyright", Risk: 2, Worse: worse86},
-	{Name: "basename", Is: 0x800000000000000, Risk: 1},
+	{Name: "basename", Is: 0x400000000000000, Risk: 1},
 	{Name: "basenc", Row: &row89, Risk: 1},
 	{Name: "bash", Arity: 2, Handler: "shell", Is: 0x200040000, Risk: 5, Parent: true},
 	{Name: "bash -n", Risk: 2, Worse: worse90},
@@ -5807,7 +5822,7 @@ var commands = [...]Command{
 	{Name: "bqn", Language: &language6},
 	{Name: "brakeman", Row: &row110},
 	{Name: "break", Is: 0x800000000000, Risk: 1},
-	{Name: "brew", Arity: 2, Is: 0x20100040100000, Parent: true, Destroys: acts111},
+	{Name: "brew", Arity: 2, Is: 0x10100040100000, Parent: true, Destroys: acts111},
 	{Name: "brew --prefix", Is: 0x40, Risk: 4},
 	{Name: "brew config", Risk: 4},
 	{Name: "brew deps", Risk: 4},
@@ -5838,7 +5853,7 @@ var commands = [...]Command{
 	{Name: "buildevents", Is: 0x4},
 	{Name: "buildozer", Is: 0x2000000000},
 	{Name: "builtin", Wrapper: &wrapper121, Is: 0x2000000000000, Risk: 5},
-	{Name: "bun", Row: &row123, Language: &language125, Arity: 2, Inspector: "npm", Is: 0x210022c0000418, Parent: true, Destroys: acts126},
+	{Name: "bun", Row: &row123, Language: &language125, Arity: 2, Inspector: "npm", Is: 0x110022c0000418, Parent: true, Destroys: acts126},
 	{Name: "bun add", Is: 0x300000},
 	{Name: "bun build", Risk: 2},
 	{Name: "bun create", Row: &row127, Is: 0x300000},
@@ -5910,7 +5925,7 @@ var commands = [...]Command{
 	{Name: "cal", Risk: 1},
 	{Name: "cap", Arity: 2, Destroys: acts28},
 	{Name: "capsh", Wrapper: &wrapper156, Is: 0x1},
-	{Name: "cargo", Row: &row158, Arity: 2, Inspector: "cargo", Is: 0x20000040001010, Parent: true, Destroys: acts159},
+	{Name: "cargo", Row: &row158, Arity: 2, Inspector: "cargo", Is: 0x10000040001010, Parent: true, Destroys: acts159},
 	{Name: "cargo add", Row: &row127, Is: 0x300000, Risk: 4},
 	{Name: "cargo audit", Risk: 4},
 	{Name: "cargo b", Row: &row161, Is: 0x2000000000, Risk: 2},
@@ -5977,7 +5992,7 @@ var commands = [...]Command{
 	{Name: "cc", Row: &row146, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ccache", Wrapper: &wrapper10},
 	{Name: "ccr", Is: 0x100000000},
-	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x4000000000100000, Risk: 1},
+	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x2000000000100000, Risk: 1},
 	{Name: "cdk", Row: &row172, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts173},
 	{Name: "cdk diff", Row: &row174, Risk: 4},
 	{Name: "cdk list", Row: &row174, Risk: 2},
@@ -6075,7 +6090,7 @@ var commands = [...]Command{
 	{Name: "colrm", Row: &row141},
 	{Name: "column", Row: &row220, Risk: 1},
 	{Name: "comm", Row: &row222, Risk: 1},
-	{Name: "command", Handler: "command", Is: 0x1002800000000000, Risk: 5, Parent: true},
+	{Name: "command", Handler: "command", Is: 0x802800000000000, Risk: 5, Parent: true},
 	{Name: "command -V", Risk: 1},
 	{Name: "command -v", Risk: 1},
 	{Name: "commitlint", Row: &row83, Is: 0x80000},
@@ -6083,7 +6098,7 @@ var commands = [...]Command{
 	{Name: "compileall", Row: &row224, Inspector: "compiled", Risk: 2},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
-	{Name: "composer", Row: &row135, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts151},
+	{Name: "composer", Row: &row135, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts151},
 	{Name: "composer create-project", Is: 0x200000},
 	{Name: "composer dump-autoload", Risk: 4},
 	{Name: "composer global", Is: 0x200000},
@@ -6100,7 +6115,7 @@ var commands = [...]Command{
 	{Name: "compress", Row: &row227},
 	{Name: "conan", Row: &row135, Is: 0x100000, Destroys: acts151},
 	{Name: "concurrently", Handler: "texts", Is: 0x2000080000},
-	{Name: "conda", Row: &row229, Arity: 2, Is: 0x20000040100000, Parent: true, Destroys: acts31},
+	{Name: "conda", Row: &row229, Arity: 2, Is: 0x10000040100000, Parent: true, Destroys: acts31},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
 	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
@@ -6180,7 +6195,7 @@ var commands = [...]Command{
 	{Name: "ctest", Row: &row259, Is: 0x2000000008, Risk: 2},
 	{Name: "ctr", Is: 0x200000000000, Destroys: acts120},
 	{Name: "curator", Destroys: acts260},
-	{Name: "curl", Row: &row262, Arity: 1, Inspector: "fetch", Is: 0x14008020000000, Risk: 4, Worse: worse263, Destroys: acts264, Keeps: &keeps265},
+	{Name: "curl", Row: &row262, Arity: 1, Inspector: "fetch", Is: 0x8008020000000, Risk: 4, Worse: worse263, Destroys: acts264, Keeps: &keeps265},
 	{Name: "cursor"},
 	{Name: "cursor agent", Is: 0x100000000},
 	{Name: "cursor-agent", Is: 0x100000000},
@@ -6243,7 +6258,7 @@ var commands = [...]Command{
 	{Name: "delta", Row: &row284, Risk: 5},
 	{Name: "deluser", Destroys: acts177},
 	{Name: "delve", Row: &row100},
-	{Name: "deno", Row: &row286, Language: &language288, Arity: 2, Is: 0x200022c0000418, Parent: true},
+	{Name: "deno", Row: &row286, Language: &language288, Arity: 2, Is: 0x100022c0000418, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -6278,7 +6293,7 @@ var commands = [...]Command{
 	{Name: "direnv exec", Wrapper: &wrapper298, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
-	{Name: "dirname", Is: 0x800000000000000, Risk: 1},
+	{Name: "dirname", Is: 0x400000000000000, Risk: 1},
 	{Name: "dirs", Risk: 1},
 	{Name: "discord", Destroys: acts14},
 	{Name: "discordo", Destroys: acts14},
@@ -6299,7 +6314,7 @@ var commands = [...]Command{
 	{Name: "dmesg", Row: &row303, Risk: 1},
 	{Name: "dmsetup", Destroys: acts84},
 	{Name: "dmypy", Row: &row305, Is: 0x200},
-	{Name: "dnf", Arity: 2, Is: 0x20000040100000, Risk: 5, Destroys: acts31},
+	{Name: "dnf", Arity: 2, Is: 0x10000040100000, Risk: 5, Destroys: acts31},
 	{Name: "dnf install", Is: 0x200000},
 	{Name: "doas", Wrapper: &wrapper307, Is: 0x2000000000001, Risk: 7},
 	{Name: "docker", Row: &row309, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts120},
@@ -6546,7 +6561,7 @@ var commands = [...]Command{
 	{Name: "eb", Row: &row26, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts37},
 	{Name: "ebtables", Destroys: acts355},
 	{Name: "eca", Is: 0x100000000},
-	{Name: "echo", Arity: 1, Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
+	{Name: "echo", Arity: 1, Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
 	{Name: "ecl", Language: &language6},
 	{Name: "ed", Row: &row215, Is: 0x100000},
@@ -6567,7 +6582,7 @@ var commands = [...]Command{
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
 	{Name: "entr", Wrapper: &wrapper358},
-	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x1002000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x802000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "env-cmd", Wrapper: &wrapper339},
 	{Name: "envchain", Wrapper: &wrapper360, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
@@ -6618,7 +6633,7 @@ var commands = [...]Command{
 	{Name: "fennel", Language: &language375},
 	{Name: "fg", Risk: 1},
 	{Name: "file", Row: &row377, Risk: 1},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x100000400000000, Risk: 1, Worse: worse378, Destroys: acts379, Wipes: "found"},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse378, Destroys: acts379, Wipes: "found"},
 	{Name: "finger", Row: &row39},
 	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts380, Recursive: []string{"*"}},
 	{Name: "firebase deploy", Transfer: &options79},
@@ -6727,7 +6742,7 @@ var commands = [...]Command{
 	{Name: "gdc", Is: 0x200},
 	{Name: "gdisk", Is: 0x4000000000, Destroys: acts84},
 	{Name: "gel", Is: 0x4000000},
-	{Name: "gem", Row: &row135, Arity: 2, Is: 0x20000040100000, Destroys: acts407},
+	{Name: "gem", Row: &row135, Arity: 2, Is: 0x10000040100000, Destroys: acts407},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x100000000},
@@ -6738,7 +6753,7 @@ var commands = [...]Command{
 	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language6},
 	{Name: "gfortran", Row: &row44, Is: 0x200},
-	{Name: "gh", Row: &row410, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x40010060000000, Parent: true, Destroys: acts411},
+	{Name: "gh", Row: &row410, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts411},
 	{Name: "gh agent-task", Is: 0x100000000},
 	{Name: "gh alias", Row: &row412, Is: 0x100000},
 	{Name: "gh api", Row: &row414, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse415},
@@ -6821,7 +6836,7 @@ var commands = [...]Command{
 	{Name: "ghz", Destroys: acts367},
 	{Name: "ginkgo", Row: &row424, Is: 0x8},
 	{Name: "gio", Row: &row54, Destroys: acts425, Wipes: "removed"},
-	{Name: "git", Row: &row427, Arity: 2, Handler: "git", Inspector: "git", Is: 0x80090c40000110, Risk: 1, Parent: true},
+	{Name: "git", Row: &row427, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
 	{Name: "git add", Row: &row429, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
 	{Name: "git am", Row: &row431, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
 	{Name: "git annotate", Row: &row433, Inspector: "gitshow", Risk: 1, Shows: "named"},
@@ -6837,7 +6852,7 @@ var commands = [...]Command{
 	{Name: "git check-attr", Row: &row446, Risk: 1},
 	{Name: "git check-ignore", Row: &row446, Risk: 1},
 	{Name: "git check-ref-format", Row: &row448, Risk: 1},
-	{Name: "git checkout", Row: &row450, Inspector: "gitcheckout", Is: 0x2000001000100000, Risk: 3, Worse: worse451},
+	{Name: "git checkout", Row: &row450, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse451},
 	{Name: "git checkout-index", Row: &row453, Inspector: "gitshow", Shows: "objects"},
 	{Name: "git cherry", Row: &row455, Risk: 1},
 	{Name: "git cherry-pick", Row: &row457, Is: 0x1000000000, Risk: 3, Worse: worse458},
@@ -6863,10 +6878,10 @@ var commands = [...]Command{
 	{Name: "git daemon", Row: &row54},
 	{Name: "git describe", Row: &row448, Is: 0x40, Risk: 1},
 	{Name: "git diagnose", Row: &row54},
-	{Name: "git diff", Row: &row455, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row455, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row455, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row455, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff", Row: &row455, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row455, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row455, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row455, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
 	{Name: "git difftool", Row: &row471, Inspector: "gitshow"},
 	{Name: "git fast-export", Row: &row54, Shows: "objects"},
 	{Name: "git fast-import", Row: &row54, Risk: 6},
@@ -6882,7 +6897,7 @@ var commands = [...]Command{
 	{Name: "git gc", Row: &row453, Is: 0x100000, Risk: 3, Worse: worse479},
 	{Name: "git get-tar-commit-id", Row: &row448, Risk: 1},
 	{Name: "git gitk", Row: &row54},
-	{Name: "git grep", Row: &row481, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git grep", Row: &row481, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
 	{Name: "git gui", Row: &row54},
 	{Name: "git hash-object", Row: &row483, Inspector: "gitadd", Risk: 1},
 	{Name: "git help", Row: &row54, Risk: 1},
@@ -6893,7 +6908,7 @@ var commands = [...]Command{
 	{Name: "git instaweb", Row: &row54},
 	{Name: "git interpret-trailers", Row: &row487},
 	{Name: "git lfs", Row: &row489, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row455, Inspector: "gitshow", Is: 0x200000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git log", Row: &row455, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
 	{Name: "git ls-files", Row: &row491, Risk: 1},
 	{Name: "git ls-remote", Row: &row462, Inspector: "gitfetch", Risk: 4},
 	{Name: "git ls-tree", Row: &row491, Risk: 1},
@@ -6953,7 +6968,7 @@ var commands = [...]Command{
 	{Name: "git send-pack", Row: &row502},
 	{Name: "git shell", Row: &row54},
 	{Name: "git shortlog", Row: &row455, Risk: 1},
-	{Name: "git show", Row: &row518, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show", Row: &row518, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
 	{Name: "git show-branch", Row: &row448, Risk: 1},
 	{Name: "git show-index", Row: &row495, Shows: "objects"},
 	{Name: "git show-ref", Row: &row448, Risk: 1},
@@ -6997,7 +7012,7 @@ var commands = [...]Command{
 	{Name: "git verify-commit", Row: &row448, Risk: 1},
 	{Name: "git verify-tag", Row: &row448, Risk: 1},
 	{Name: "git version", Row: &row448, Risk: 1},
-	{Name: "git whatchanged", Row: &row455, Is: 0x200000000000000, Risk: 1, Shows: "content"},
+	{Name: "git whatchanged", Row: &row455, Is: 0x100000000000000, Risk: 1, Shows: "content"},
 	{Name: "git worktree", Row: &row534, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
 	{Name: "git worktree list", Row: &row536, Risk: 1},
@@ -7031,7 +7046,7 @@ var commands = [...]Command{
 	{Name: "gmailctl", Destroys: acts19},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language6, Is: 0x2000},
-	{Name: "go", Row: &row544, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
+	{Name: "go", Row: &row544, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
 	{Name: "go bug", Row: &row39},
 	{Name: "go build", Row: &row546, Is: 0x2000000000, Risk: 2, Worse: worse547},
 	{Name: "go clean", Row: &row549, Is: 0x100000, Risk: 3},
@@ -7220,25 +7235,25 @@ var commands = [...]Command{
 	{Name: "hostname", Row: &row624, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse625},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts626},
-	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts626},
-	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts626},
+	{Name: "http", Row: &row627, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts628},
+	{Name: "httpie", Row: &row627, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts628},
+	{Name: "https", Row: &row627, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts628},
 	{Name: "hub", Arity: 2, Destroys: acts411, Like: "gh"},
-	{Name: "hugo", Row: &row628, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "hugo", Row: &row630, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language6},
 	{Name: "hurl", Is: 0x20000000, Destroys: acts114},
 	{Name: "husky", Is: 0x2000080000},
 	{Name: "hx", Row: &row215},
 	{Name: "hy", Language: &language107},
-	{Name: "hyperfine", Wrapper: &wrapper630},
-	{Name: "i386", Wrapper: &wrapper632},
+	{Name: "hyperfine", Wrapper: &wrapper632},
+	{Name: "i386", Wrapper: &wrapper634},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
 	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts194, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
 	{Name: "ibmcloud cos upload", Transfer: &options79},
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row44, Is: 0x200},
-	{Name: "iconv", Row: &row634, Risk: 1},
+	{Name: "iconv", Row: &row636, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
@@ -7252,16 +7267,16 @@ var commands = [...]Command{
 	{Name: "imsg", Destroys: acts14},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts7},
-	{Name: "incus exec", Wrapper: &wrapper636},
+	{Name: "incus exec", Wrapper: &wrapper638},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper638},
+	{Name: "infisical run", Wrapper: &wrapper640},
 	{Name: "influx", Row: &row238, Is: 0x14100000, Risk: 5, Worse: worse247, Destroys: acts201},
 	{Name: "influxd", Destroys: acts201},
-	{Name: "info", Row: &row640, Risk: 1},
+	{Name: "info", Row: &row642, Risk: 1},
 	{Name: "init", Risk: 6},
 	{Name: "initctl", Destroys: acts397},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row642, Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row644, Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper10},
 	{Name: "interpreter", Is: 0x100000000},
@@ -7270,9 +7285,9 @@ var commands = [...]Command{
 	{Name: "invoke", Row: &row117, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper644},
+	{Name: "ionice", Wrapper: &wrapper646},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row646, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip", Row: &row648, Arity: 2, Risk: 5, Parent: true},
 	{Name: "ip a", Risk: 1, Worse: worse128, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
@@ -7302,7 +7317,7 @@ var commands = [...]Command{
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper647},
+	{Name: "ip netns exec", Wrapper: &wrapper649},
 	{Name: "ip r", Risk: 1, Worse: worse128, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
@@ -7332,7 +7347,7 @@ var commands = [...]Command{
 	{Name: "iptables", Is: 0x100000, Destroys: acts355},
 	{Name: "ipython", Language: &language107, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language649, Is: 0x100000},
+	{Name: "irb", Language: &language651, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
 	{Name: "isort", Row: &row85, Inspector: "formatter", Is: 0x80000, Risk: 3},
@@ -7343,35 +7358,35 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language6},
-	{Name: "jar", Row: &row651, Inspector: "archiver", Is: 0x200, Archive: &archive652},
+	{Name: "jar", Row: &row653, Inspector: "archiver", Is: 0x200, Archive: &archive654},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row654},
-	{Name: "java", Row: &row656, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row658, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row656, Is: 0x200},
+	{Name: "jasmine", Row: &row656},
+	{Name: "java", Row: &row658, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row660, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row658, Is: 0x200},
 	{Name: "javap", Is: 0x210},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language660, Is: 0x100400},
+	{Name: "jbang", Language: &language662, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row662, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row664, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row664, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row666, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language6},
 	{Name: "jira", Destroys: acts14},
 	{Name: "jiti", Language: &language6},
 	{Name: "jj", Arity: 2, Destroys: acts144},
-	{Name: "jless", Row: &row666, Risk: 5},
+	{Name: "jless", Row: &row668, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
 	{Name: "joe", Row: &row215},
-	{Name: "join", Row: &row668, Risk: 1},
-	{Name: "journalctl", Row: &row670, Risk: 1, Worse: worse671, Destroys: acts672},
+	{Name: "join", Row: &row670, Risk: 1},
+	{Name: "journalctl", Row: &row672, Risk: 1, Worse: worse673, Destroys: acts674},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language6},
-	{Name: "jsdoc", Row: &row674, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row656, Language: &language6, Is: 0x200},
+	{Name: "jsdoc", Row: &row676, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row658, Language: &language6, Is: 0x200},
 	{Name: "jsr", Destroys: acts126},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
@@ -7380,19 +7395,19 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row676, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "just", Row: &row678, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
 	{Name: "jython", Language: &language107},
 	{Name: "k3d", Row: &row26, Destroys: acts38},
-	{Name: "k3s", Destroys: acts677},
+	{Name: "k3s", Destroys: acts679},
 	{Name: "k9s", Row: &row26},
 	{Name: "kadmin", Destroys: acts177},
-	{Name: "kafka-delete-records", Destroys: acts678},
-	{Name: "kafka-delete-records.sh", Destroys: acts678},
-	{Name: "kafka-topics", Destroys: acts678},
-	{Name: "kafka-topics.sh", Destroys: acts678},
+	{Name: "kafka-delete-records", Destroys: acts680},
+	{Name: "kafka-delete-records.sh", Destroys: acts680},
+	{Name: "kafka-topics", Destroys: acts680},
+	{Name: "kafka-topics.sh", Destroys: acts680},
 	{Name: "kak", Row: &row215},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row39, Destroys: acts678},
+	{Name: "kcat", Row: &row39, Destroys: acts680},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row100},
 	{Name: "kdb5_util", Destroys: acts177},
@@ -7415,7 +7430,7 @@ var commands = [...]Command{
 	{Name: "kiro", Is: 0x100000000},
 	{Name: "kiro-cli", Is: 0x100000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts679},
+	{Name: "knex", Arity: 2, Destroys: acts681},
 	{Name: "knife", Row: &row26, Destroys: acts28},
 	{Name: "knip", Is: 0x2000080010},
 	{Name: "ko", Destroys: acts53},
@@ -7424,26 +7439,26 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts52},
 	{Name: "kops", Destroys: acts38},
-	{Name: "kotlin", Row: &row656, Language: &language6, Is: 0x600},
+	{Name: "kotlin", Row: &row658, Language: &language6, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Row: &row681, Language: &language683, Inspector: "compiler", Is: 0x1200, Risk: 2},
+	{Name: "kotlinc", Row: &row683, Language: &language685, Inspector: "compiler", Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
 	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts38},
-	{Name: "kubectl", Row: &row685, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts677},
-	{Name: "kubectl annotate", Row: &row687, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row689, Risk: 4, Worse: worse690},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse690},
-	{Name: "kubectl apply", Row: &row687, Risk: 5},
-	{Name: "kubectl attach", Row: &row687, Risk: 5},
-	{Name: "kubectl auth", Row: &row689, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row687, Risk: 5},
+	{Name: "kubectl", Row: &row687, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts679},
+	{Name: "kubectl annotate", Row: &row689, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row691, Risk: 4, Worse: worse692},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse692},
+	{Name: "kubectl apply", Row: &row689, Risk: 5},
+	{Name: "kubectl attach", Row: &row689, Risk: 5},
+	{Name: "kubectl auth", Row: &row691, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row689, Risk: 5},
 	{Name: "kubectl certificate", Row: &row607},
-	{Name: "kubectl cluster-info", Row: &row689, Risk: 4, Worse: worse690},
-	{Name: "kubectl config", Row: &row689, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl cluster-info", Row: &row691, Risk: 4, Worse: worse692},
+	{Name: "kubectl config", Row: &row691, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row65},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -7452,49 +7467,49 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row65},
 	{Name: "kubectl config set-credentials", Row: &row65},
 	{Name: "kubectl config use-context", Row: &row65},
-	{Name: "kubectl config view", Risk: 1, Worse: worse691},
-	{Name: "kubectl cordon", Row: &row687, Risk: 5},
+	{Name: "kubectl config view", Risk: 1, Worse: worse693},
+	{Name: "kubectl cordon", Row: &row689, Risk: 5},
 	{Name: "kubectl cp", Row: &row607, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row687, Risk: 5},
-	{Name: "kubectl debug", Row: &row687, Risk: 5},
+	{Name: "kubectl create", Row: &row689, Risk: 5},
+	{Name: "kubectl debug", Row: &row689, Risk: 5},
 	{Name: "kubectl delete", Row: &row607, Risk: 6},
-	{Name: "kubectl describe", Row: &row689, Risk: 4, Worse: worse690},
-	{Name: "kubectl diff", Row: &row689, Risk: 4, Worse: worse690},
+	{Name: "kubectl describe", Row: &row691, Risk: 4, Worse: worse692},
+	{Name: "kubectl diff", Row: &row691, Risk: 4, Worse: worse692},
 	{Name: "kubectl drain", Row: &row607, Risk: 6},
-	{Name: "kubectl edit", Row: &row687, Risk: 5},
-	{Name: "kubectl events", Row: &row689, Risk: 4, Worse: worse690},
+	{Name: "kubectl edit", Row: &row689, Risk: 5},
+	{Name: "kubectl events", Row: &row691, Risk: 4, Worse: worse692},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper693, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row689, Risk: 4, Worse: worse690},
-	{Name: "kubectl expose", Row: &row687, Risk: 5},
-	{Name: "kubectl get", Row: &row689, Risk: 4, Worse: worse690},
+	{Name: "kubectl exec", Wrapper: &wrapper695, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row691, Risk: 4, Worse: worse692},
+	{Name: "kubectl expose", Row: &row689, Risk: 5},
+	{Name: "kubectl get", Row: &row691, Risk: 4, Worse: worse692},
 	{Name: "kubectl krew", Is: 0x100000},
 	{Name: "kubectl kustomize", Row: &row607, Is: 0x10},
-	{Name: "kubectl label", Row: &row687, Risk: 5},
+	{Name: "kubectl label", Row: &row689, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row689, Risk: 4, Worse: worse690},
-	{Name: "kubectl patch", Row: &row687, Risk: 5},
+	{Name: "kubectl logs", Row: &row691, Risk: 4, Worse: worse692},
+	{Name: "kubectl patch", Row: &row689, Risk: 5},
 	{Name: "kubectl plugin", Row: &row607},
 	{Name: "kubectl port-forward", Row: &row607, Is: 0x100000, Risk: 5},
 	{Name: "kubectl proxy", Row: &row607, Is: 0x100000, Risk: 5},
 	{Name: "kubectl replace", Row: &row607, Risk: 6},
-	{Name: "kubectl rollout", Row: &row689, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl rollout", Row: &row691, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper693},
-	{Name: "kubectl run", Row: &row687, Risk: 5},
-	{Name: "kubectl scale", Row: &row687, Risk: 5},
-	{Name: "kubectl set", Row: &row687, Risk: 5},
-	{Name: "kubectl taint", Row: &row687, Risk: 5},
-	{Name: "kubectl top", Row: &row689, Arity: 3, Risk: 4, Worse: worse690},
-	{Name: "kubectl uncordon", Row: &row687, Risk: 5},
-	{Name: "kubectl version", Row: &row689, Risk: 4, Worse: worse690},
-	{Name: "kubectl wait", Row: &row689, Risk: 4, Worse: worse690},
+	{Name: "kubectl rsh", Wrapper: &wrapper695},
+	{Name: "kubectl run", Row: &row689, Risk: 5},
+	{Name: "kubectl scale", Row: &row689, Risk: 5},
+	{Name: "kubectl set", Row: &row689, Risk: 5},
+	{Name: "kubectl taint", Row: &row689, Risk: 5},
+	{Name: "kubectl top", Row: &row691, Arity: 3, Risk: 4, Worse: worse692},
+	{Name: "kubectl uncordon", Row: &row689, Risk: 5},
+	{Name: "kubectl version", Row: &row691, Risk: 4, Worse: worse692},
+	{Name: "kubectl wait", Row: &row691, Risk: 4, Worse: worse692},
 	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "kustomize build", Is: 0x10},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts105},
-	{Name: "last", Row: &row695, Risk: 1},
+	{Name: "last", Row: &row697, Risk: 1},
 	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts397},
 	{Name: "lb4", Destroys: acts297},
 	{Name: "lckdo", Is: 0x4},
@@ -7502,12 +7517,12 @@ var commands = [...]Command{
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper697, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper699, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
 	{Name: "ldapdelete", Destroys: acts177},
 	{Name: "ldapmodify", Destroys: acts177},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row699},
+	{Name: "ldd", Row: &row701},
 	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts591},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
@@ -7517,7 +7532,7 @@ var commands = [...]Command{
 	{Name: "lein test", Risk: 2},
 	{Name: "lerna", Row: &row83, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts53},
 	{Name: "lerna exec", Wrapper: &wrapper603, Risk: 5},
-	{Name: "less", Row: &row701, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "less", Row: &row703, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
@@ -7534,10 +7549,10 @@ var commands = [...]Command{
 	{Name: "linode", Destroys: acts194},
 	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts194},
 	{Name: "lint-staged", Row: &row83, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper632},
-	{Name: "linux64", Wrapper: &wrapper632},
-	{Name: "liquibase", Destroys: acts702},
-	{Name: "litecli", Row: &row704, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "linux32", Wrapper: &wrapper634},
+	{Name: "linux64", Wrapper: &wrapper634},
+	{Name: "liquibase", Destroys: acts704},
+	{Name: "litecli", Row: &row706, Inspector: "sql", Is: 0xc000000, Risk: 5},
 	{Name: "litefs", Row: &row100},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row44, Is: 0x200},
@@ -7550,62 +7565,62 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row706, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row708, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row39},
-	{Name: "locate", Row: &row708, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row710, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper10},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts709},
+	{Name: "logrotate", Destroys: acts711},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language6},
-	{Name: "look", Row: &row711, Risk: 1},
+	{Name: "look", Row: &row713, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts84},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row296, Arity: 1, Is: 0xc00080400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row296, Arity: 1, Is: 0x600080400000000, Risk: 1, Wipes: "listed"},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
 	{Name: "lsd", Row: &row296, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row713, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row715, Risk: 1},
-	{Name: "lsusb", Row: &row717, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper719, Is: 0x20000},
+	{Name: "lsof", Row: &row715, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row717, Risk: 1},
+	{Name: "lsusb", Row: &row719, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper721, Is: 0x20000},
 	{Name: "lua", Language: &language375, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "luacheck", Is: 0x2000000018},
 	{Name: "luajit", Language: &language375, Arity: 2},
 	{Name: "luarocks", Row: &row135, Is: 0x100000, Destroys: acts151},
-	{Name: "lv", Row: &row721},
+	{Name: "lv", Row: &row723},
 	{Name: "lvextend", Destroys: acts84},
 	{Name: "lvreduce", Destroys: acts84},
 	{Name: "lvremove", Is: 0x4000000000, Destroys: acts84},
 	{Name: "lxc", Is: 0x2, Destroys: acts7},
-	{Name: "lxc exec", Wrapper: &wrapper636},
+	{Name: "lxc exec", Wrapper: &wrapper638},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row723},
+	{Name: "lz4", Row: &row725},
 	{Name: "lz4cat", Row: &row141},
 	{Name: "lzcat", Row: &row141},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "lzless", Row: &row141},
-	{Name: "lzma", Row: &row725},
+	{Name: "lzma", Row: &row727},
 	{Name: "m4", Language: &language6, Is: 0x106000},
 	{Name: "mac2unix", Row: &row337},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper636},
+	{Name: "machinectl shell", Wrapper: &wrapper638},
 	{Name: "madge", Is: 0x80000},
 	{Name: "mage", Row: &row117, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
 	{Name: "mail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "mailsend", Destroys: acts19},
 	{Name: "mailx", Row: &row39, Is: 0x28000000000, Destroys: acts19},
-	{Name: "make", Row: &row727, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row729, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
-	{Name: "man", Row: &row729, Is: 0x40004000, Risk: 1},
+	{Name: "man", Row: &row731, Is: 0x40004000, Risk: 1},
 	{Name: "manage.py", Is: 0x100000, Destroys: acts301},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
@@ -7613,10 +7628,10 @@ var commands = [...]Command{
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper10},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts730},
+	{Name: "mariadb-admin", Destroys: acts732},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row732, Is: 0x80000, Risk: 2, Worse: worse733},
-	{Name: "markdownlint-cli2", Row: &row732, Is: 0x80000, Risk: 2, Worse: worse733},
+	{Name: "markdownlint", Row: &row734, Is: 0x80000, Risk: 2, Worse: worse735},
+	{Name: "markdownlint-cli2", Row: &row734, Is: 0x80000, Risk: 2, Worse: worse735},
 	{Name: "masscan", Row: &row100},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language6},
@@ -7624,25 +7639,25 @@ var commands = [...]Command{
 	{Name: "mattermost", Destroys: acts14},
 	{Name: "maturin", Is: 0x2000000000, Destroys: acts383},
 	{Name: "maxima", Language: &language6},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts734, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts736, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options78},
 	{Name: "mc mirror", Transfer: &options78},
 	{Name: "mc mv", Transfer: &options78},
 	{Name: "mcedit", Row: &row215},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts734, Recursive: []string{"*"}},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts736, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options78},
 	{Name: "mcli mirror", Transfer: &options78},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row736, Risk: 1},
-	{Name: "md5sum", Row: &row738, Risk: 1},
+	{Name: "md5", Row: &row738, Risk: 1},
+	{Name: "md5sum", Row: &row740, Risk: 1},
 	{Name: "mdadm", Is: 0x4000000000, Destroys: acts84},
-	{Name: "mdbook", Row: &row740, Is: 0x8, Risk: 2},
+	{Name: "mdbook", Row: &row742, Is: 0x8, Risk: 2},
 	{Name: "mdcat", Row: &row141},
 	{Name: "medusa", Destroys: acts297},
 	{Name: "melos", Arity: 2},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row742, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse743},
+	{Name: "meson", Row: &row744, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse745},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
@@ -7652,26 +7667,26 @@ var commands = [...]Command{
 	{Name: "metagpt", Is: 0x100000000},
 	{Name: "metal", Destroys: acts194},
 	{Name: "micro", Row: &row215},
-	{Name: "microk8s.kubectl", Destroys: acts677},
+	{Name: "microk8s.kubectl", Destroys: acts679},
 	{Name: "micropython", Language: &language107},
 	{Name: "migrate", Arity: 2, Destroys: acts50},
-	{Name: "mikro-orm", Destroys: acts744},
+	{Name: "mikro-orm", Destroys: acts746},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts28},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row26, Destroys: acts38},
-	{Name: "minikube ssh", Wrapper: &wrapper746},
+	{Name: "minikube ssh", Wrapper: &wrapper748},
 	{Name: "minitest", Row: &row110, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts31},
-	{Name: "mise exec", Wrapper: &wrapper748, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper750, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper748, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper750, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper748},
+	{Name: "mise x", Wrapper: &wrapper750},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row750, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts751},
+	{Name: "mix", Row: &row752, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts753},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7685,19 +7700,19 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row753, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row755, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row755, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row757, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts84},
-	{Name: "mkfifo", Row: &row753, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row755, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts84},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts84},
-	{Name: "mknod", Row: &row753, Is: 0x20},
+	{Name: "mknod", Row: &row755, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts84},
-	{Name: "mktemp", Row: &row757, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row708},
+	{Name: "mktemp", Row: &row759, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row710},
 	{Name: "mlr", Row: &row400, Risk: 5},
 	{Name: "mmctl", Destroys: acts14},
 	{Name: "mocha", Row: &row58, Is: 0x2000080008, Risk: 2},
@@ -7705,16 +7720,16 @@ var commands = [...]Command{
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Destroys: acts758},
-	{Name: "mongodump", Row: &row760},
-	{Name: "mongorestore", Destroys: acts761},
-	{Name: "mongosh", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Destroys: acts758},
+	{Name: "mongo", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Destroys: acts760},
+	{Name: "mongodump", Row: &row762},
+	{Name: "mongorestore", Destroys: acts763},
+	{Name: "mongosh", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Destroys: acts760},
 	{Name: "monit", Destroys: acts397},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row701, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper763, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row703, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper765, Is: 0x400000, Risk: 4},
 	{Name: "mosquitto_pub", Row: &row39},
-	{Name: "most", Row: &row701, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row703, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -7724,36 +7739,36 @@ var commands = [...]Command{
 	{Name: "msmtp", Row: &row39, Is: 0x8000000000, Destroys: acts19},
 	{Name: "mtr", Inspector: "lookup", Risk: 4},
 	{Name: "multipass", Is: 0x2, Destroys: acts7},
-	{Name: "multipass exec", Wrapper: &wrapper636},
+	{Name: "multipass exec", Wrapper: &wrapper638},
 	{Name: "mutt", Row: &row39, Is: 0x8000000000, Destroys: acts19},
-	{Name: "mv", Row: &row764, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts765, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row767, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts591},
-	{Name: "mycli", Row: &row704, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row768, Is: 0x80208, Risk: 2, Worse: worse86},
-	{Name: "mysql", Row: &row770, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts761},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts730},
-	{Name: "mysqldump", Row: &row760, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts761},
+	{Name: "mv", Row: &row766, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts767, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row769, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts591},
+	{Name: "mycli", Row: &row706, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row770, Is: 0x80208, Risk: 2, Worse: worse86},
+	{Name: "mysql", Row: &row772, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts763},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts732},
+	{Name: "mysqldump", Row: &row762, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts763},
 	{Name: "mysqlsh", Row: &row100, Is: 0x4100000},
 	{Name: "nano", Row: &row215},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row772, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts678},
-	{Name: "nc", Row: &row774, Is: 0x8028000400000, Risk: 4},
+	{Name: "nasm", Row: &row774, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts680},
+	{Name: "nc", Row: &row776, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row774, Is: 0x8028000400000, Risk: 4},
+	{Name: "ncat", Row: &row776, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts19},
-	{Name: "neon", Destroys: acts775},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts775},
+	{Name: "neon", Destroys: acts777},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts777},
 	{Name: "net", Destroys: acts177},
-	{Name: "netcat", Row: &row774, Is: 0x8028000400000, Risk: 4},
-	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts776, Recursive: []string{"*"}},
+	{Name: "netcat", Row: &row776, Is: 0x4028000400000, Risk: 4},
+	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts778, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options79},
-	{Name: "netlify dev:exec", Wrapper: &wrapper778},
+	{Name: "netlify dev:exec", Wrapper: &wrapper780},
 	{Name: "netplan", Destroys: acts355},
 	{Name: "netsh", Destroys: acts355},
 	{Name: "netstat", Risk: 1},
@@ -7771,158 +7786,158 @@ var commands = [...]Command{
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
 	{Name: "nft", Destroys: acts355},
-	{Name: "ng", Row: &row780, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "ng", Row: &row782, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row39, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper782, Is: 0x1000000000000000},
+	{Name: "nice", Wrapper: &wrapper784, Is: 0x800000000000000},
 	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row135},
-	{Name: "ninja", Row: &row117, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse743},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts783},
+	{Name: "ninja", Row: &row117, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse745},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts785},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts783},
+	{Name: "nix-collect-garbage", Destroys: acts785},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts783},
-	{Name: "nl", Row: &row785, Risk: 1},
-	{Name: "nm", Row: &row787, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts785},
+	{Name: "nl", Row: &row787, Risk: 1},
+	{Name: "nm", Row: &row789, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row100, Risk: 4},
 	{Name: "nmcli", Destroys: acts355},
 	{Name: "nocorrect", Wrapper: &wrapper170},
-	{Name: "node", Language: &language789, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "node", Language: &language791, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row83, Wrapper: &wrapper791},
+	{Name: "nodemon", Row: &row83, Wrapper: &wrapper793},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
 	{Name: "noglob", Wrapper: &wrapper170},
-	{Name: "nohup", Wrapper: &wrapper793, Is: 0x1002000000000000},
+	{Name: "nohup", Wrapper: &wrapper795, Is: 0x802000000000000},
 	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts104},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts14},
 	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts794},
-	{Name: "nox", Row: &row796, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse797},
-	{Name: "np", Destroys: acts798},
-	{Name: "npm", Row: &row800, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts126},
+	{Name: "now", Destroys: acts796},
+	{Name: "nox", Row: &row798, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse799},
+	{Name: "np", Destroys: acts800},
+	{Name: "npm", Row: &row802, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts126},
 	{Name: "npm access", Row: &row127, Risk: 6},
-	{Name: "npm add", Row: &row802, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm add", Row: &row804, Is: 0x300000, Risk: 4, Worse: worse128},
 	{Name: "npm adduser", Row: &row127},
-	{Name: "npm audit", Row: &row802, Is: 0x100000, Risk: 4, Worse: worse803},
-	{Name: "npm bin", Row: &row805, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row807, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row808},
-	{Name: "npm c edit", Row: &row808},
+	{Name: "npm audit", Row: &row804, Is: 0x100000, Risk: 4, Worse: worse805},
+	{Name: "npm bin", Row: &row807, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row809, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row810},
+	{Name: "npm c edit", Row: &row810},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row808},
+	{Name: "npm c set", Row: &row810},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row802, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row802},
+	{Name: "npm ci", Row: &row804, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row804},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row807, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row808},
-	{Name: "npm config edit", Row: &row808},
-	{Name: "npm config fix", Row: &row808},
+	{Name: "npm config", Row: &row809, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row810},
+	{Name: "npm config edit", Row: &row810},
+	{Name: "npm config fix", Row: &row810},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row808},
+	{Name: "npm config set", Row: &row810},
 	{Name: "npm create", Row: &row127, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse128},
-	{Name: "npm dedupe", Row: &row802, Risk: 4, Worse: worse128},
+	{Name: "npm dedupe", Row: &row804, Risk: 4, Worse: worse128},
 	{Name: "npm deprecate", Row: &row127, Risk: 6},
 	{Name: "npm dist-tag", Row: &row127, Risk: 6},
-	{Name: "npm doctor", Row: &row805, Risk: 4},
+	{Name: "npm doctor", Row: &row807, Risk: 4},
 	{Name: "npm edit", Row: &row127},
 	{Name: "npm exec", Wrapper: &wrapper133, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row805, Risk: 1},
+	{Name: "npm explain", Row: &row807, Risk: 1},
 	{Name: "npm explore", Row: &row127},
-	{Name: "npm fund", Row: &row805, Risk: 1, Worse: worse809},
-	{Name: "npm get", Row: &row805, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row805, Risk: 1},
+	{Name: "npm fund", Row: &row807, Risk: 1, Worse: worse811},
+	{Name: "npm get", Row: &row807, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row807, Risk: 1},
 	{Name: "npm hook", Row: &row127},
-	{Name: "npm i", Row: &row802, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm i", Row: &row804, Is: 0x300000, Risk: 4, Worse: worse128},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row805, Risk: 4},
+	{Name: "npm info", Row: &row807, Risk: 4},
 	{Name: "npm init", Row: &row127, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row802, Is: 0x300000, Risk: 4, Worse: worse128},
-	{Name: "npm install-test", Row: &row802, Is: 0x200000},
-	{Name: "npm it", Row: &row802, Is: 0x200000},
-	{Name: "npm la", Row: &row805, Risk: 1},
-	{Name: "npm link", Row: &row802, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row805, Risk: 1},
-	{Name: "npm ll", Row: &row805, Risk: 1},
+	{Name: "npm install", Row: &row804, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm install-test", Row: &row804, Is: 0x200000},
+	{Name: "npm it", Row: &row804, Is: 0x200000},
+	{Name: "npm la", Row: &row807, Risk: 1},
+	{Name: "npm link", Row: &row804, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row807, Risk: 1},
+	{Name: "npm ll", Row: &row807, Risk: 1},
 	{Name: "npm login", Row: &row127, Is: 0x100000},
 	{Name: "npm logout", Row: &row127},
-	{Name: "npm ls", Row: &row805, Risk: 1},
+	{Name: "npm ls", Row: &row807, Risk: 1},
 	{Name: "npm org", Row: &row127},
-	{Name: "npm outdated", Row: &row805, Risk: 4},
+	{Name: "npm outdated", Row: &row807, Risk: 4},
 	{Name: "npm owner", Row: &row127, Risk: 6},
-	{Name: "npm pack", Row: &row805, Risk: 3},
-	{Name: "npm ping", Row: &row805, Risk: 4},
-	{Name: "npm pkg", Row: &row807, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row810},
-	{Name: "npm pkg fix", Row: &row810},
+	{Name: "npm pack", Row: &row807, Risk: 3},
+	{Name: "npm ping", Row: &row807, Risk: 4},
+	{Name: "npm pkg", Row: &row809, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row812},
+	{Name: "npm pkg fix", Row: &row812},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row810},
-	{Name: "npm prefix", Row: &row805, Risk: 1},
+	{Name: "npm pkg set", Row: &row812},
+	{Name: "npm prefix", Row: &row807, Risk: 1},
 	{Name: "npm profile", Row: &row127},
-	{Name: "npm prune", Row: &row802, Risk: 3},
+	{Name: "npm prune", Row: &row804, Risk: 3},
 	{Name: "npm publish", Row: &row127, Risk: 6},
-	{Name: "npm query", Row: &row805, Risk: 1},
-	{Name: "npm r", Row: &row805, Risk: 3},
-	{Name: "npm rebuild", Row: &row802, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row805, Risk: 3},
-	{Name: "npm restart", Row: &row805},
-	{Name: "npm rm", Row: &row802, Risk: 3},
-	{Name: "npm root", Row: &row805, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row805},
-	{Name: "npm run", Row: &row805, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "npm query", Row: &row807, Risk: 1},
+	{Name: "npm r", Row: &row807, Risk: 3},
+	{Name: "npm rebuild", Row: &row804, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row807, Risk: 3},
+	{Name: "npm restart", Row: &row807},
+	{Name: "npm rm", Row: &row804, Risk: 3},
+	{Name: "npm root", Row: &row807, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row807},
+	{Name: "npm run", Row: &row807, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row805, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
-	{Name: "npm search", Row: &row805, Risk: 4},
+	{Name: "npm run-script", Row: &row807, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "npm search", Row: &row807, Risk: 4},
 	{Name: "npm set", Row: &row127, Is: 0x100000},
 	{Name: "npm set-script", Row: &row127},
-	{Name: "npm show", Row: &row805, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row805, Risk: 3},
+	{Name: "npm show", Row: &row807, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row807, Risk: 3},
 	{Name: "npm star", Row: &row127},
-	{Name: "npm start", Row: &row805, Risk: 2},
-	{Name: "npm stop", Row: &row805},
-	{Name: "npm t", Row: &row805, Risk: 2},
+	{Name: "npm start", Row: &row807, Risk: 2},
+	{Name: "npm stop", Row: &row807},
+	{Name: "npm t", Row: &row807, Risk: 2},
 	{Name: "npm team", Row: &row127},
-	{Name: "npm test", Row: &row805, Risk: 2},
+	{Name: "npm test", Row: &row807, Risk: 2},
 	{Name: "npm token", Row: &row127, Is: 0x100000},
-	{Name: "npm tst", Row: &row805, Risk: 2},
-	{Name: "npm un", Row: &row805, Risk: 3},
-	{Name: "npm uninstall", Row: &row802, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row805, Risk: 3},
+	{Name: "npm tst", Row: &row807, Risk: 2},
+	{Name: "npm un", Row: &row807, Risk: 3},
+	{Name: "npm uninstall", Row: &row804, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row807, Risk: 3},
 	{Name: "npm unpublish", Row: &row127, Risk: 6},
-	{Name: "npm up", Row: &row802, Is: 0x200000, Risk: 4, Worse: worse128},
-	{Name: "npm update", Row: &row802, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm up", Row: &row804, Is: 0x200000, Risk: 4, Worse: worse128},
+	{Name: "npm update", Row: &row804, Is: 0x300000, Risk: 4, Worse: worse128},
 	{Name: "npm upgrade", Risk: 4, Worse: worse128},
-	{Name: "npm urn", Row: &row805},
-	{Name: "npm v", Row: &row805, Risk: 4},
+	{Name: "npm urn", Row: &row807},
+	{Name: "npm v", Row: &row807, Risk: 4},
 	{Name: "npm version", Row: &row127, Risk: 3},
-	{Name: "npm view", Row: &row805, Risk: 4},
-	{Name: "npm whoami", Row: &row805, Risk: 4},
-	{Name: "npm why", Row: &row805, Risk: 1},
+	{Name: "npm view", Row: &row807, Risk: 4},
+	{Name: "npm whoami", Row: &row807, Risk: 4},
+	{Name: "npm why", Row: &row807, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper133, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -7930,14 +7945,14 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper133, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row141},
-	{Name: "nsenter", Wrapper: &wrapper812, Is: 0x1, Risk: 7},
+	{Name: "nsenter", Wrapper: &wrapper814, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts776},
+	{Name: "ntl", Destroys: acts778},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts151},
-	{Name: "numactl", Wrapper: &wrapper814},
-	{Name: "numfmt", Row: &row816, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper816},
+	{Name: "numfmt", Row: &row818, Risk: 1},
 	{Name: "nuxt", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row44, Is: 0x200},
@@ -7946,22 +7961,22 @@ var commands = [...]Command{
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts84},
 	{Name: "nvram", Destroys: acts105},
 	{Name: "nwipe", Destroys: acts84},
-	{Name: "nx", Row: &row818, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse819},
-	{Name: "nx build", Risk: 2, Worse: worse820},
-	{Name: "nx e2e", Risk: 2, Worse: worse820},
+	{Name: "nx", Row: &row820, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse821},
+	{Name: "nx build", Risk: 2, Worse: worse822},
+	{Name: "nx e2e", Risk: 2, Worse: worse822},
 	{Name: "nx exec", Wrapper: &wrapper603, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse820},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse819},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse819},
-	{Name: "nx test", Risk: 2, Worse: worse820},
-	{Name: "nx typecheck", Risk: 2, Worse: worse820},
+	{Name: "nx lint", Risk: 2, Worse: worse822},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse821},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse821},
+	{Name: "nx test", Risk: 2, Worse: worse822},
+	{Name: "nx typecheck", Risk: 2, Worse: worse822},
 	{Name: "nyc", Row: &row148, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
 	{Name: "oao all", Wrapper: &wrapper603},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row822, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row824, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options79},
 	{Name: "ocaml", Language: &language6},
@@ -7975,7 +7990,7 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options79},
 	{Name: "octave", Language: &language6},
 	{Name: "octosql", Row: &row100},
-	{Name: "od", Row: &row824, Risk: 1},
+	{Name: "od", Row: &row826, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
@@ -7991,11 +8006,11 @@ var commands = [...]Command{
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
 	{Name: "opensearch", Destroys: acts260},
-	{Name: "openssl", Row: &row826, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "openssl", Row: &row828, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse827},
+	{Name: "openssl req", Risk: 1, Worse: worse829},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
@@ -8023,27 +8038,27 @@ var commands = [...]Command{
 	{Name: "p4", Destroys: acts144},
 	{Name: "packer", Row: &row26, Arity: 2, Is: 0x10, Destroys: acts104},
 	{Name: "packet", Destroys: acts194},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts828},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts830},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts828},
+	{Name: "pamac", Is: 0x100000, Destroys: acts830},
 	{Name: "pandoc", Row: &row141},
 	{Name: "pants", Row: &row117, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row830, Is: 0x2000000008, Risk: 2},
+	{Name: "paratest", Row: &row832, Is: 0x2000000008, Risk: 2},
 	{Name: "parcel", Row: &row83, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts84},
 	{Name: "partprobe", Destroys: acts84},
-	{Name: "paru", Is: 0x100000, Destroys: acts828},
+	{Name: "paru", Is: 0x100000, Destroys: acts830},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
 	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts177},
-	{Name: "paste", Row: &row832, Risk: 1},
-	{Name: "patch", Row: &row834, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "paste", Row: &row834, Risk: 1},
+	{Name: "patch", Row: &row836, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive835},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive837},
 	{Name: "payload", Destroys: acts297},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
@@ -8063,27 +8078,27 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row100},
-	{Name: "perf record", Wrapper: &wrapper837},
-	{Name: "perf stat", Wrapper: &wrapper837},
-	{Name: "perf trace", Wrapper: &wrapper837},
-	{Name: "perl", Language: &language839, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper839},
+	{Name: "perf stat", Wrapper: &wrapper839},
+	{Name: "perf trace", Wrapper: &wrapper839},
+	{Name: "perl", Language: &language841, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row41, Is: 0x2000000000, Risk: 2},
 	{Name: "pfctl", Destroys: acts355},
 	{Name: "pg_dropcluster", Destroys: acts352},
-	{Name: "pg_dump", Row: &row760, Risk: 4},
-	{Name: "pg_dumpall", Row: &row760, Risk: 4},
+	{Name: "pg_dump", Row: &row762, Risk: 4},
+	{Name: "pg_dumpall", Row: &row762, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts761},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts761},
-	{Name: "pg_upgrade", Destroys: acts761},
+	{Name: "pg_resetwal", Destroys: acts763},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts763},
+	{Name: "pg_upgrade", Destroys: acts763},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row704, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts761},
-	{Name: "pgrep", Row: &row717, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row706, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts763},
+	{Name: "pgrep", Row: &row719, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts50},
 	{Name: "phinx", Destroys: acts154},
-	{Name: "php", Language: &language841, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row843, Risk: 1, Worse: worse844},
+	{Name: "php", Language: &language843, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row845, Risk: 1, Worse: worse846},
 	{Name: "php artisan", Arity: 3, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -8092,18 +8107,18 @@ var commands = [...]Command{
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
 	{Name: "php-cgi", Language: &language620},
-	{Name: "php-cs-fixer", Row: &row846, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row846, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row830, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cs-fixer", Row: &row848, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row848, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row832, Is: 0x2000000008, Risk: 2},
 	{Name: "phpdbg", Language: &language620},
-	{Name: "phpstan", Row: &row830, Is: 0x2000000008, Risk: 2},
-	{Name: "phpunit", Row: &row848, Is: 0x2000000008, Risk: 2},
+	{Name: "phpstan", Row: &row832, Is: 0x2000000008, Risk: 2},
+	{Name: "phpunit", Row: &row850, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
 	{Name: "pico", Row: &row215},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language6},
-	{Name: "pidof", Row: &row850, Risk: 1},
+	{Name: "pidof", Row: &row852, Risk: 1},
 	{Name: "pidproxy", Is: 0x4},
 	{Name: "pigz", Row: &row595},
 	{Name: "pike", Language: &language6},
@@ -8111,23 +8126,23 @@ var commands = [...]Command{
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row846, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row852, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
+	{Name: "pint", Row: &row848, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row854, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row854, Risk: 1},
+	{Name: "pip check", Row: &row856, Risk: 1},
 	{Name: "pip config", Row: &row127, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row127, Risk: 5},
-	{Name: "pip download", Row: &row856, Is: 0x300000, Risk: 4, Worse: worse857},
-	{Name: "pip freeze", Row: &row854, Risk: 1},
-	{Name: "pip help", Row: &row854, Risk: 1},
-	{Name: "pip index", Row: &row854, Risk: 4},
-	{Name: "pip install", Row: &row856, Is: 0x2000300000, Risk: 4, Worse: worse857},
-	{Name: "pip list", Row: &row854, Risk: 1},
+	{Name: "pip download", Row: &row858, Is: 0x300000, Risk: 4, Worse: worse859},
+	{Name: "pip freeze", Row: &row856, Risk: 1},
+	{Name: "pip help", Row: &row856, Risk: 1},
+	{Name: "pip index", Row: &row856, Risk: 4},
+	{Name: "pip install", Row: &row858, Is: 0x2000300000, Risk: 4, Worse: worse859},
+	{Name: "pip list", Row: &row856, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row854, Risk: 1},
-	{Name: "pip uninstall", Row: &row856, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row856, Is: 0x2000200000, Risk: 4, Worse: worse857},
-	{Name: "pipenv", Row: &row859, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pip show", Row: &row856, Risk: 1},
+	{Name: "pip uninstall", Row: &row858, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row858, Is: 0x2000200000, Risk: 4, Worse: worse859},
+	{Name: "pipenv", Row: &row861, Arity: 2, Is: 0x2080000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse128},
 	{Name: "pipenv graph", Risk: 4, Worse: worse128},
 	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse128},
@@ -8144,7 +8159,7 @@ var commands = [...]Command{
 	{Name: "pipenv run tox", Risk: 2},
 	{Name: "pipenv run unittest", Risk: 2},
 	{Name: "pipenv sync", Risk: 4, Worse: worse128},
-	{Name: "pipx", Arity: 2, Is: 0x200000c0000000, Destroys: acts31},
+	{Name: "pipx", Arity: 2, Is: 0x100000c0000000, Destroys: acts31},
 	{Name: "pipx inject", Is: 0x300000},
 	{Name: "pipx install", Is: 0x300000},
 	{Name: "pipx run", Wrapper: &wrapper133},
@@ -8152,72 +8167,72 @@ var commands = [...]Command{
 	{Name: "pipx upgrade", Is: 0x100000},
 	{Name: "pixi", Row: &row229, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper861, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper863, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper863, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper865, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts31},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
 	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts381},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row865, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row867, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row708},
-	{Name: "plutil", Row: &row867, Destroys: acts105},
+	{Name: "plocate", Row: &row710},
+	{Name: "plutil", Row: &row869, Destroys: acts105},
 	{Name: "pm-suspend", Destroys: acts596},
 	{Name: "pm2", Row: &row83, Arity: 2, Is: 0x100000000000, Destroys: acts397},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts105},
-	{Name: "pnpm", Row: &row869, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts126},
+	{Name: "pnpm", Row: &row871, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts126},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper871},
+	{Name: "pnpm -r exec", Wrapper: &wrapper873},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row807, Risk: 1},
-	{Name: "pnpm c list", Row: &row807, Risk: 1},
-	{Name: "pnpm c ls", Row: &row807, Risk: 1},
-	{Name: "pnpm c set", Row: &row808},
+	{Name: "pnpm c get", Row: &row809, Risk: 1},
+	{Name: "pnpm c list", Row: &row809, Risk: 1},
+	{Name: "pnpm c ls", Row: &row809, Risk: 1},
+	{Name: "pnpm c set", Row: &row810},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm config", Row: &row127, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row808},
-	{Name: "pnpm config get", Row: &row807, Risk: 1},
-	{Name: "pnpm config list", Row: &row807, Risk: 1},
-	{Name: "pnpm config ls", Row: &row807, Risk: 1},
-	{Name: "pnpm config set", Row: &row808},
+	{Name: "pnpm config delete", Row: &row810},
+	{Name: "pnpm config get", Row: &row809, Risk: 1},
+	{Name: "pnpm config list", Row: &row809, Risk: 1},
+	{Name: "pnpm config ls", Row: &row809, Risk: 1},
+	{Name: "pnpm config set", Row: &row810},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row127, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper133, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row127},
-	{Name: "pnpm exec", Wrapper: &wrapper871, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row873, Risk: 4, Worse: worse128},
+	{Name: "pnpm exec", Wrapper: &wrapper873, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row875, Risk: 4, Worse: worse128},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row805, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row873, Is: 0x300000, Risk: 4, Worse: worse128},
-	{Name: "pnpm install", Row: &row873, Is: 0x300000, Risk: 4, Worse: worse128},
-	{Name: "pnpm la", Row: &row873, Risk: 1},
+	{Name: "pnpm get", Row: &row807, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row875, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "pnpm install", Row: &row875, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "pnpm la", Row: &row875, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row873, Risk: 1},
-	{Name: "pnpm ll", Row: &row873, Risk: 1},
+	{Name: "pnpm list", Row: &row875, Risk: 1},
+	{Name: "pnpm ll", Row: &row875, Risk: 1},
 	{Name: "pnpm login", Row: &row127},
-	{Name: "pnpm ls", Row: &row873, Risk: 1},
-	{Name: "pnpm outdated", Row: &row873, Risk: 1},
+	{Name: "pnpm ls", Row: &row875, Risk: 1},
+	{Name: "pnpm outdated", Row: &row875, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row810},
+	{Name: "pnpm pkg set", Row: &row812},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row127, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row873, Risk: 1},
-	{Name: "pnpm run", Row: &row873, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "pnpm root", Row: &row875, Risk: 1},
+	{Name: "pnpm run", Row: &row875, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
 	{Name: "pnpm setup", Row: &row127},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row127, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row873, Risk: 2},
-	{Name: "pnpm test", Row: &row873, Risk: 2},
+	{Name: "pnpm t", Row: &row875, Risk: 2},
+	{Name: "pnpm test", Row: &row875, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -8226,17 +8241,17 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row873, Risk: 1},
+	{Name: "pnpm why", Row: &row875, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper133, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row135, Is: 0x40000000, Destroys: acts151},
-	{Name: "poetry", Row: &row229, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts383},
-	{Name: "poetry about", Row: &row875, Risk: 1},
+	{Name: "poetry", Row: &row229, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts383},
+	{Name: "poetry about", Row: &row877, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row875, Risk: 1},
+	{Name: "poetry check", Row: &row877, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row875, Risk: 1},
-	{Name: "poetry env list", Row: &row875, Risk: 1},
+	{Name: "poetry env info", Row: &row877, Risk: 1},
+	{Name: "poetry env list", Row: &row877, Risk: 1},
 	{Name: "poetry env remove", Row: &row230},
 	{Name: "poetry env use", Row: &row230},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
@@ -8256,18 +8271,18 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row875, Risk: 1},
+	{Name: "poetry show", Row: &row877, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row875, Risk: 1, Worse: worse876},
+	{Name: "poetry version", Row: &row877, Risk: 1, Worse: worse878},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
-	{Name: "postcss", Row: &row878, Is: 0x80000},
+	{Name: "postcss", Row: &row880, Is: 0x80000},
 	{Name: "posting", Destroys: acts114},
 	{Name: "poweroff", Risk: 6, Destroys: acts596},
 	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row880},
-	{Name: "pre-commit", Row: &row882, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row882},
+	{Name: "pre-commit", Row: &row884, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
@@ -8275,45 +8290,45 @@ var commands = [...]Command{
 	{Name: "prek", Is: 0x2000000000},
 	{Name: "presto", Row: &row100, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row884, Is: 0x2000080018, Risk: 2, Worse: worse103},
+	{Name: "prettier", Row: &row886, Is: 0x2000080018, Risk: 2, Worse: worse103},
 	{Name: "prime-run", Wrapper: &wrapper10},
 	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse885, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "printf", Inspector: "printf", Is: 0x800000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Row: &row887, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts888},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse887, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printf", Inspector: "printf", Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
+	{Name: "prisma", Row: &row889, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts890},
 	{Name: "prisma db", Is: 0x800},
 	{Name: "prisma validate", Risk: 2},
-	{Name: "prisma1", Destroys: acts888},
+	{Name: "prisma1", Destroys: acts890},
 	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper890},
+	{Name: "prlimit", Wrapper: &wrapper892},
 	{Name: "profiles", Destroys: acts105},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row892, Is: 0x200, Risk: 2},
-	{Name: "prove", Row: &row894, Is: 0x2000000018, Risk: 5},
+	{Name: "protoc", Row: &row894, Is: 0x200, Risk: 2},
+	{Name: "prove", Row: &row896, Is: 0x2000000018, Risk: 5},
 	{Name: "proxychains", Wrapper: &wrapper10},
 	{Name: "proxychains4", Wrapper: &wrapper10},
-	{Name: "pry", Language: &language649, Is: 0x100000},
+	{Name: "pry", Language: &language651, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row830, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row832, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language6},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts775},
-	{Name: "psql", Row: &row896, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts777},
+	{Name: "psql", Row: &row898, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row717, Risk: 1},
+	{Name: "pstree", Row: &row719, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language107, Is: 0x100000},
-	{Name: "ptx", Row: &row898},
+	{Name: "ptx", Row: &row900},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper10},
-	{Name: "pulsar-admin", Destroys: acts678},
-	{Name: "pulumi", Row: &row900, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts901},
-	{Name: "pulumi preview", Row: &row903, Risk: 4},
+	{Name: "pulsar-admin", Destroys: acts680},
+	{Name: "pulumi", Row: &row902, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts903},
+	{Name: "pulumi preview", Row: &row905, Risk: 4},
 	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
@@ -8332,12 +8347,12 @@ var commands = [...]Command{
 	{Name: "pyenv install", Is: 0x100000},
 	{Name: "pyflakes", Row: &row56},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row905, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pylint", Row: &row907, Is: 0x80008, Risk: 2, Worse: worse86},
 	{Name: "pypy", Language: &language107, Handler: "module"},
 	{Name: "pypy3", Language: &language107, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row905, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pyright", Row: &row907, Is: 0x80008, Risk: 2, Worse: worse86},
 	{Name: "pyspark", Row: &row100},
-	{Name: "pytest", Row: &row907, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row909, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language107, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
@@ -8352,13 +8367,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse908},
-	{Name: "python -m pip download", Risk: 4, Worse: worse909},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse908},
-	{Name: "python -m pip install", Risk: 4, Worse: worse909},
-	{Name: "python -m pip list", Risk: 1, Worse: worse908},
-	{Name: "python -m pip show", Risk: 1, Worse: worse908},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse909},
+	{Name: "python -m pip check", Risk: 1, Worse: worse910},
+	{Name: "python -m pip download", Risk: 4, Worse: worse911},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse910},
+	{Name: "python -m pip install", Risk: 4, Worse: worse911},
+	{Name: "python -m pip list", Risk: 1, Worse: worse910},
+	{Name: "python -m pip show", Risk: 1, Worse: worse910},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse911},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8415,12 +8430,12 @@ var commands = [...]Command{
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
 	{Name: "r2", Row: &row100},
-	{Name: "rabbitmqadmin", Destroys: acts678},
-	{Name: "rabbitmqctl", Destroys: acts678},
+	{Name: "rabbitmqadmin", Destroys: acts680},
+	{Name: "rabbitmqctl", Destroys: acts680},
 	{Name: "racket", Language: &language6, Risk: 5},
 	{Name: "raco", Row: &row135, Is: 0x100000},
 	{Name: "radare2", Row: &row100},
-	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts910},
+	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts912},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8435,9 +8450,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts911},
-	{Name: "railway run", Wrapper: &wrapper913},
-	{Name: "rake", Row: &row117, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts910},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts913},
+	{Name: "railway run", Wrapper: &wrapper915},
+	{Name: "rake", Row: &row117, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts912},
 	{Name: "raku", Language: &language6},
 	{Name: "rambler", Destroys: acts50},
 	{Name: "rancher", Destroys: acts38},
@@ -8450,36 +8465,36 @@ var commands = [...]Command{
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
 	{Name: "rc-service", Is: 0x100000000000, Destroys: acts397},
-	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts914, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options915},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts916, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options917},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options915},
-	{Name: "rclone copyto", Transfer: &options915},
+	{Name: "rclone copy", Transfer: &options917},
+	{Name: "rclone copyto", Transfer: &options917},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options915, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options915, Risk: 6},
+	{Name: "rclone move", Transfer: &options917, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options917, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options915, Risk: 6},
+	{Name: "rclone sync", Transfer: &options917, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row664, Is: 0x80000},
+	{Name: "react-scripts", Row: &row666, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row917, Is: 0x200, Risk: 1},
-	{Name: "readlink", Is: 0x800000000000000, Risk: 1},
+	{Name: "readelf", Row: &row919, Is: 0x200, Risk: 1},
+	{Name: "readlink", Is: 0x400000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
 	{Name: "realm", Destroys: acts177},
-	{Name: "realpath", Is: 0x800000000000000, Risk: 1},
+	{Name: "realpath", Is: 0x400000000000000, Risk: 1},
 	{Name: "rebar3", Row: &row135, Arity: 2, Is: 0x2000000000, Destroys: acts151},
 	{Name: "rebar3 shell", Is: 0x800},
 	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts596},
 	{Name: "red", Row: &row215},
-	{Name: "redis-cli", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Parent: true, Destroys: acts918},
+	{Name: "redis-cli", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Parent: true, Destroys: acts920},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8522,17 +8537,17 @@ var commands = [...]Command{
 	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row110},
 	{Name: "refinery", Destroys: acts50},
-	{Name: "reflex", Wrapper: &wrapper920},
-	{Name: "reg", Destroys: acts921},
+	{Name: "reflex", Wrapper: &wrapper922},
+	{Name: "reg", Destroys: acts923},
 	{Name: "regctl", Destroys: acts248},
 	{Name: "regedit", Destroys: acts105},
 	{Name: "regina", Language: &language6},
 	{Name: "regsvr32", Row: &row54},
-	{Name: "release-it", Destroys: acts798},
+	{Name: "release-it", Destroys: acts800},
 	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts922},
+	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts924},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts144},
 	{Name: "repo forall", Wrapper: &wrapper603},
@@ -8546,7 +8561,7 @@ var commands = [...]Command{
 	{Name: "revive", Row: &row364},
 	{Name: "rexec", Row: &row39},
 	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row924, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row926, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
 	{Name: "rimraf", Row: &row282, Is: 0x80000, Destroys: acts280, Wipes: "removed"},
@@ -8556,51 +8571,51 @@ var commands = [...]Command{
 	{Name: "rlwrap", Wrapper: &wrapper10},
 	{Name: "rm", Row: &row282, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts280, Wipes: "asked"},
 	{Name: "rmdir", Row: &row282, Is: 0x100020, Risk: 3, Destroys: acts280, Wipes: "removed"},
-	{Name: "rollup", Row: &row926, Is: 0x2000080018, Risk: 2},
+	{Name: "rollup", Row: &row928, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
 	{Name: "route", Risk: 1, Worse: worse128, Destroys: acts355},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts678},
-	{Name: "rpm", Row: &row928, Risk: 5, Parent: true, Destroys: acts350},
-	{Name: "rpm --query", Risk: 1, Worse: worse929},
-	{Name: "rpm --version", Risk: 1, Worse: worse929},
-	{Name: "rpm -V", Risk: 1, Worse: worse929},
-	{Name: "rpm -Va", Risk: 1, Worse: worse929},
-	{Name: "rpm -q", Risk: 1, Worse: worse929},
-	{Name: "rpm -qR", Risk: 1, Worse: worse929},
-	{Name: "rpm -qa", Risk: 1, Worse: worse929},
-	{Name: "rpm -qai", Risk: 1, Worse: worse929},
-	{Name: "rpm -qal", Risk: 1, Worse: worse929},
-	{Name: "rpm -qc", Risk: 1, Worse: worse929},
-	{Name: "rpm -qd", Risk: 1, Worse: worse929},
-	{Name: "rpm -qf", Risk: 1, Worse: worse929},
-	{Name: "rpm -qi", Risk: 1, Worse: worse929},
-	{Name: "rpm -ql", Risk: 1, Worse: worse929},
+	{Name: "rpk", Destroys: acts680},
+	{Name: "rpm", Row: &row930, Risk: 5, Parent: true, Destroys: acts350},
+	{Name: "rpm --query", Risk: 1, Worse: worse931},
+	{Name: "rpm --version", Risk: 1, Worse: worse931},
+	{Name: "rpm -V", Risk: 1, Worse: worse931},
+	{Name: "rpm -Va", Risk: 1, Worse: worse931},
+	{Name: "rpm -q", Risk: 1, Worse: worse931},
+	{Name: "rpm -qR", Risk: 1, Worse: worse931},
+	{Name: "rpm -qa", Risk: 1, Worse: worse931},
+	{Name: "rpm -qai", Risk: 1, Worse: worse931},
+	{Name: "rpm -qal", Risk: 1, Worse: worse931},
+	{Name: "rpm -qc", Risk: 1, Worse: worse931},
+	{Name: "rpm -qd", Risk: 1, Worse: worse931},
+	{Name: "rpm -qf", Risk: 1, Worse: worse931},
+	{Name: "rpm -qi", Risk: 1, Worse: worse931},
+	{Name: "rpm -ql", Risk: 1, Worse: worse931},
 	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row928},
+	{Name: "rpmquery", Row: &row930},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row100, Wrapper: &wrapper837},
+	{Name: "rr", Row: &row100, Wrapper: &wrapper839},
 	{Name: "rsh", Row: &row39},
 	{Name: "rsnapshot", Destroys: acts52},
-	{Name: "rspec", Row: &row931, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row933, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse934, Destroys: acts935, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row933, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row935, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse936, Destroys: acts937, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper748},
+	{Name: "rtx exec", Wrapper: &wrapper750},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row937, Is: 0x80008, Risk: 2, Worse: worse103},
-	{Name: "ruby", Language: &language939, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row941, Risk: 1, Worse: worse942},
-	{Name: "ruff", Row: &row944, Is: 0x80200, Risk: 2, Worse: worse103, Parent: true},
-	{Name: "ruff analyze", Row: &row946},
-	{Name: "ruff check", Row: &row946},
+	{Name: "rubocop", Row: &row939, Is: 0x80008, Risk: 2, Worse: worse103},
+	{Name: "ruby", Language: &language941, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row943, Risk: 1, Worse: worse944},
+	{Name: "ruff", Row: &row946, Is: 0x80200, Risk: 2, Worse: worse103, Parent: true},
+	{Name: "ruff analyze", Row: &row948},
+	{Name: "ruff check", Row: &row948},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row946, Inspector: "formatter", Risk: 3},
+	{Name: "ruff format", Row: &row948, Inspector: "formatter", Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
-	{Name: "run0", Wrapper: &wrapper948, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper950, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row54},
 	{Name: "runghc", Language: &language6, Is: 0x100200},
@@ -8611,16 +8626,16 @@ var commands = [...]Command{
 	{Name: "rush-pnpm"},
 	{Name: "rush-pnpm exec", Wrapper: &wrapper603},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row950, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row952, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row952, Is: 0x8, Risk: 3},
+	{Name: "rustfmt", Row: &row954, Is: 0x8, Risk: 3},
 	{Name: "rustup", Row: &row388, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row954, Risk: 1},
+	{Name: "rustup show", Row: &row956, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row954, Risk: 1},
+	{Name: "rustup which", Row: &row956, Risk: 1},
 	{Name: "rview", Row: &row215},
 	{Name: "rvim", Row: &row215},
 	{Name: "rxvt", Is: 0x4},
@@ -8630,11 +8645,11 @@ var commands = [...]Command{
 	{Name: "rye run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts19},
-	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts734, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts736, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options78},
 	{Name: "s3cmd put", Transfer: &options78},
 	{Name: "s3cmd sync", Transfer: &options78},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts734, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts736, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options78},
 	{Name: "s5cmd mv", Transfer: &options78},
 	{Name: "s5cmd sync", Transfer: &options78},
@@ -8652,10 +8667,10 @@ var commands = [...]Command{
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row956, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts591},
+	{Name: "sbt", Row: &row958, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts591},
 	{Name: "sbt console", Is: 0x800},
 	{Name: "sc", Destroys: acts397},
-	{Name: "scala", Row: &row656, Language: &language6, Is: 0x1200},
+	{Name: "scala", Row: &row658, Language: &language6, Is: 0x1200},
 	{Name: "scala-cli", Language: &language6, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
@@ -8663,72 +8678,72 @@ var commands = [...]Command{
 	{Name: "scalene", Language: &language1},
 	{Name: "scaleway", Destroys: acts194},
 	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row958, Risk: 1},
+	{Name: "scc", Row: &row960, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row117, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row960, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row962, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts84},
 	{Name: "scutil", Destroys: acts105},
 	{Name: "scw", Row: &row26, Destroys: acts194},
-	{Name: "sdiff", Row: &row962, Risk: 1},
+	{Name: "sdiff", Row: &row964, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts50},
 	{Name: "sea-orm-cli", Destroys: acts50},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "sed", Row: &row964, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse965},
+	{Name: "sed", Row: &row966, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse967},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts798},
-	{Name: "semgrep", Row: &row967, Risk: 2, Worse: worse86},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts800},
+	{Name: "semgrep", Row: &row969, Risk: 2, Worse: worse86},
 	{Name: "sendemail", Destroys: acts19},
 	{Name: "sendmail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts968},
-	{Name: "sequelize-cli", Destroys: acts968},
+	{Name: "sequelize", Arity: 2, Destroys: acts970},
+	{Name: "sequelize-cli", Destroys: acts970},
 	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
 	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts397},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse885, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper970},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse887, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper972},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row972, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row974},
+	{Name: "setfacl", Row: &row974, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row976},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
 	{Name: "setpriv", Wrapper: &wrapper582, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper976},
+	{Name: "setsid", Wrapper: &wrapper978},
 	{Name: "setuidgid", Wrapper: &wrapper362},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts84},
-	{Name: "sftp", Row: &row960, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper978, Is: 0x1},
+	{Name: "sftp", Row: &row962, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper980, Is: 0x1},
 	{Name: "sg_format", Destroys: acts84},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts84},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row738, Risk: 1},
-	{Name: "sha224sum", Row: &row738, Risk: 1},
-	{Name: "sha256sum", Row: &row738, Risk: 1},
-	{Name: "sha384sum", Row: &row738, Risk: 1},
-	{Name: "sha512sum", Row: &row738, Risk: 1},
-	{Name: "shasum", Row: &row980, Risk: 1},
+	{Name: "sha1sum", Row: &row740, Risk: 1},
+	{Name: "sha224sum", Row: &row740, Risk: 1},
+	{Name: "sha256sum", Row: &row740, Risk: 1},
+	{Name: "sha384sum", Row: &row740, Risk: 1},
+	{Name: "sha512sum", Row: &row740, Risk: 1},
+	{Name: "shasum", Row: &row982, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
 	{Name: "shellcheck", Row: &row216, Risk: 2, Worse: worse86},
-	{Name: "shfmt", Row: &row982, Risk: 2, Worse: worse86},
+	{Name: "shfmt", Row: &row984, Risk: 2, Worse: worse86},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row984, Is: 0x4000100020, Risk: 6, Destroys: acts280, Wipes: "files"},
-	{Name: "shuf", Row: &row986, Risk: 1},
+	{Name: "shred", Row: &row986, Is: 0x4000100020, Risk: 6, Destroys: acts280, Wipes: "files"},
+	{Name: "shuf", Row: &row988, Risk: 1},
 	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts596},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts14},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row787, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row789, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
 	{Name: "sk", Row: &row402},
 	{Name: "skaffold", Row: &row26, Is: 0x2000000000, Destroys: acts38},
@@ -8750,14 +8765,14 @@ var commands = [...]Command{
 	{Name: "snice", Inspector: "kill", Is: 0x100000000000},
 	{Name: "snow", Is: 0x4000000},
 	{Name: "snowsql", Row: &row100, Is: 0x4000000},
-	{Name: "socat", Row: &row54, Is: 0x8028000400000, Risk: 4},
+	{Name: "socat", Row: &row54, Is: 0x4028000400000, Risk: 4},
 	{Name: "soda", Destroys: acts50},
 	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper988},
-	{Name: "sops exec-file", Wrapper: &wrapper990},
-	{Name: "sort", Row: &row992, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper990},
+	{Name: "sops exec-file", Wrapper: &wrapper992},
+	{Name: "sort", Row: &row994, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -8765,10 +8780,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row100},
 	{Name: "spark-sql", Row: &row100, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts105},
-	{Name: "sphinx-build", Row: &row994, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row996, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
 	{Name: "split", Row: &row253, Risk: 3},
-	{Name: "sponge", Row: &row996, Is: 0x20},
+	{Name: "sponge", Row: &row998, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -8780,7 +8795,7 @@ var commands = [...]Command{
 	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row100, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row998, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row1000, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row100, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row100},
@@ -8789,17 +8804,17 @@ var commands = [...]Command{
 	{Name: "sqlx", Destroys: acts50},
 	{Name: "srm", Row: &row282, Is: 0x100000, Risk: 6, Destroys: acts280, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row1000, Risk: 1},
+	{Name: "ss", Row: &row1002, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row1002, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row1002, Wrapper: &wrapper1004, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row1004, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row1004, Wrapper: &wrapper1006, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row1006, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "ssh-keygen", Row: &row1008, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts19},
 	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row1008, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts151},
+	{Name: "stack", Row: &row1010, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts151},
 	{Name: "stack bench", Risk: 2, Worse: worse128},
 	{Name: "stack build", Risk: 2, Worse: worse128},
 	{Name: "stack eval", Is: 0x800},
@@ -8811,23 +8826,23 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2, Worse: worse128},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse103},
-	{Name: "standard-version", Destroys: acts798},
+	{Name: "standard-version", Destroys: acts800},
 	{Name: "standardrb", Row: &row110},
 	{Name: "start", Row: &row54},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row1010, Is: 0x800080000000000, Risk: 1},
+	{Name: "stat", Row: &row1012, Is: 0x400080000000000, Risk: 1},
 	{Name: "staticcheck", Row: &row364, Is: 0x8, Risk: 2, Worse: worse86},
-	{Name: "stdbuf", Wrapper: &wrapper1012, Is: 0x1000000000000000},
+	{Name: "stdbuf", Wrapper: &wrapper1014, Is: 0x800000000000000},
 	{Name: "steampipe", Row: &row100},
 	{Name: "step", Is: 0x100000, Destroys: acts20},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row878, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper719, Is: 0x20000},
+	{Name: "storybook", Row: &row880, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper721, Is: 0x20000},
 	{Name: "strapi", Destroys: acts297},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row1014, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row1016, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row83, Is: 0x2000080008, Risk: 2, Worse: worse103},
@@ -8835,11 +8850,11 @@ var commands = [...]Command{
 	{Name: "su-exec", Wrapper: &wrapper582, Is: 0x1},
 	{Name: "subl", Row: &row215},
 	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper1016, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper1018, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row141, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1017},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1019},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts397},
 	{Name: "supervisord", Is: 0x4},
@@ -8847,7 +8862,7 @@ var commands = [...]Command{
 	{Name: "surge .", Transfer: &options79},
 	{Name: "surreal", Row: &row100},
 	{Name: "sv", Destroys: acts397},
-	{Name: "svelte-check", Row: &row1019, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "svelte-check", Row: &row1021, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts144},
 	{Name: "sw_vers", Risk: 1},
@@ -8856,7 +8871,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1021, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1023, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8865,8 +8880,8 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row1023, Is: 0x200},
-	{Name: "swiftc", Row: &row1023, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row1025, Is: 0x200},
+	{Name: "swiftc", Row: &row1025, Is: 0x200, Risk: 2},
 	{Name: "swiftlint", Is: 0x2000000018},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
@@ -8874,10 +8889,10 @@ var commands = [...]Command{
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
 	{Name: "sysadminctl", Destroys: acts177},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1024},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1026},
 	{Name: "sysdig", Row: &row100},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1026, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts397},
+	{Name: "systemctl", Row: &row1028, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts397},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -8892,32 +8907,32 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1027},
+	{Name: "systemctl show", Risk: 1, Worse: worse1029},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1029},
+	{Name: "systemd-run", Wrapper: &wrapper1031},
 	{Name: "systemsetup", Destroys: acts105},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1031, Risk: 1},
-	{Name: "tail", Row: &row1033, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row1033, Risk: 1},
+	{Name: "tail", Row: &row1035, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x100000, Destroys: acts194},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
-	{Name: "tap", Row: &row654, Is: 0x80000},
-	{Name: "tar", Row: &row1035, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1036, Destroys: acts1037, Recursive: []string{"*"}},
+	{Name: "tap", Row: &row656, Is: 0x80000},
+	{Name: "tar", Row: &row1037, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1038, Destroys: acts1039, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row1039, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1041, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
 	{Name: "taskkill", Is: 0x100000000000, Destroys: acts381},
-	{Name: "taskset", Wrapper: &wrapper1041, Is: 0x20000},
+	{Name: "taskset", Wrapper: &wrapper1043, Is: 0x20000},
 	{Name: "tc", Destroys: acts355},
-	{Name: "tcc", Row: &row1043, Is: 0x1200},
+	{Name: "tcc", Row: &row1045, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts105},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row100},
@@ -8925,42 +8940,42 @@ var commands = [...]Command{
 	{Name: "tdl", Destroys: acts14},
 	{Name: "tea", Arity: 2, Destroys: acts411},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row1045, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1047, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
 	{Name: "telinit", Risk: 6, Destroys: acts596},
 	{Name: "teller"},
 	{Name: "teller run", Wrapper: &wrapper343},
-	{Name: "telnet", Row: &row774, Is: 0x8028000400000, Risk: 4},
+	{Name: "telnet", Row: &row776, Is: 0x4028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row1047, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1048},
+	{Name: "terraform", Row: &row1049, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1050},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row1050, Risk: 3},
+	{Name: "terraform fmt", Row: &row1052, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row1050, Risk: 4},
-	{Name: "terraform graph", Row: &row1050, Risk: 1},
+	{Name: "terraform get", Row: &row1052, Risk: 4},
+	{Name: "terraform graph", Row: &row1052, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row1050, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1052, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row1050, Risk: 1},
-	{Name: "terraform plan", Row: &row1050, Risk: 4},
-	{Name: "terraform providers", Row: &row1050, Arity: 3, Risk: 1, Worse: worse128, Parent: true},
+	{Name: "terraform output", Row: &row1052, Risk: 1},
+	{Name: "terraform plan", Row: &row1052, Risk: 4},
+	{Name: "terraform providers", Row: &row1052, Arity: 3, Risk: 1, Worse: worse128, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row1050, Risk: 1},
+	{Name: "terraform show", Row: &row1052, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1052, Risk: 4},
-	{Name: "terraform state pull", Row: &row1052, Risk: 4},
-	{Name: "terraform state show", Row: &row1052, Risk: 4},
+	{Name: "terraform state list", Row: &row1054, Risk: 4},
+	{Name: "terraform state pull", Row: &row1054, Risk: 4},
+	{Name: "terraform state show", Row: &row1054, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row1050, Risk: 1},
-	{Name: "terraform version", Row: &row1050, Risk: 1},
+	{Name: "terraform validate", Row: &row1052, Risk: 1},
+	{Name: "terraform version", Row: &row1052, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row1047, Arity: 2, Destroys: acts1048},
+	{Name: "terragrunt", Row: &row1049, Arity: 2, Destroys: acts1050},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
@@ -8968,13 +8983,13 @@ var commands = [...]Command{
 	{Name: "testdisk", Destroys: acts84},
 	{Name: "texlua", Language: &language375},
 	{Name: "textql", Row: &row100},
-	{Name: "tflint", Row: &row1054, Is: 0x2000000010, Risk: 2, Worse: worse162},
+	{Name: "tflint", Row: &row1056, Is: 0x2000000010, Risk: 2, Worse: worse162},
 	{Name: "tftp", Row: &row39, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper1056, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1058, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper1058, Is: 0x1002000000000000},
+	{Name: "timeout", Wrapper: &wrapper1060, Is: 0x802000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
@@ -8983,16 +8998,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1060, Risk: 1},
-	{Name: "tomlq", Row: &row1062, Risk: 5},
+	{Name: "tokei", Row: &row1062, Risk: 1},
+	{Name: "tomlq", Row: &row1064, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1064},
+	{Name: "toolbox run", Wrapper: &wrapper1066},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row1066, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row796, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse797},
+	{Name: "touch", Row: &row1068, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row798, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse799},
 	{Name: "toybox", Wrapper: &wrapper121},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -9005,19 +9020,19 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts280},
 	{Name: "trash-put", Row: &row282, Destroys: acts280, Wipes: "removed"},
 	{Name: "trdsql", Row: &row100},
-	{Name: "tree", Row: &row1068, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1070, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
 	{Name: "trino", Row: &row100, Is: 0x4000000},
 	{Name: "troff", Row: &row141},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1070, Is: 0x100020, Risk: 6, Destroys: acts280, Wipes: "files"},
+	{Name: "truncate", Row: &row1072, Is: 0x100020, Risk: 6, Destroys: acts280, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1072},
-	{Name: "tsc", Row: &row1074, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1074},
+	{Name: "tsc", Row: &row1076, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
@@ -9034,17 +9049,17 @@ var commands = [...]Command{
 	{Name: "ttyd", Wrapper: &wrapper10},
 	{Name: "tune2fs", Destroys: acts84},
 	{Name: "tup", Row: &row117, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1076, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1077},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts775},
+	{Name: "turbo", Row: &row1078, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1079},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts777},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts14},
 	{Name: "twine", Row: &row127, Destroys: acts383},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1079, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1080},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1080},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1080},
+	{Name: "typedoc", Row: &row1081, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1082},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1082},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1082},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row216, Risk: 2, Worse: worse86},
 	{Name: "uftrace", Is: 0x4},
@@ -9058,25 +9073,25 @@ var commands = [...]Command{
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper1082},
+	{Name: "unbuffer", Wrapper: &wrapper1084},
 	{Name: "uncompress", Row: &row227},
 	{Name: "unexpand", Row: &row369, Risk: 1},
-	{Name: "uniq", Row: &row1084, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1086, Is: 0x2000000018, Risk: 2},
+	{Name: "uniq", Row: &row1086, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1088, Is: 0x2000000018, Risk: 2},
 	{Name: "unix2dos", Row: &row337, Risk: 3},
 	{Name: "unix2mac", Row: &row337},
 	{Name: "unlink", Row: &row282, Is: 0x100020, Risk: 6, Destroys: acts280, Wipes: "files"},
-	{Name: "unlz4", Row: &row723},
-	{Name: "unlzma", Row: &row725},
+	{Name: "unlz4", Row: &row725},
+	{Name: "unlzma", Row: &row727},
 	{Name: "unpigz", Row: &row595},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1088},
+	{Name: "unshare", Wrapper: &wrapper1090},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row725, Risk: 3},
-	{Name: "unzip", Row: &row1090, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1091},
-	{Name: "unzstd", Row: &row1093, Risk: 3},
+	{Name: "unxz", Row: &row727, Risk: 3},
+	{Name: "unzip", Row: &row1092, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1093},
+	{Name: "unzstd", Row: &row1095, Risk: 3},
 	{Name: "up", Destroys: acts37},
 	{Name: "upcloud", Destroys: acts194},
 	{Name: "upctl", Destroys: acts194},
@@ -9087,24 +9102,24 @@ var commands = [...]Command{
 	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts177},
 	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts177},
 	{Name: "users", Row: &row141, Risk: 1},
-	{Name: "usql", Row: &row704, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "usql", Row: &row706, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts7},
 	{Name: "uudecode", Row: &row141},
 	{Name: "uuencode", Row: &row141},
-	{Name: "uv", Row: &row229, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts1094},
+	{Name: "uv", Row: &row229, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1096},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1096, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1098, Risk: 4},
+	{Name: "uv build", Row: &row1098, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1100, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1100, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1100, Risk: 1},
-	{Name: "uv pip list", Row: &row1100, Risk: 1},
-	{Name: "uv pip show", Row: &row1100, Risk: 1},
-	{Name: "uv pip tree", Row: &row1100, Risk: 1},
+	{Name: "uv pip check", Row: &row1102, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1102, Risk: 1},
+	{Name: "uv pip list", Row: &row1102, Risk: 1},
+	{Name: "uv pip show", Row: &row1102, Risk: 1},
+	{Name: "uv pip tree", Row: &row1102, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1102, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1104, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2, Worse: worse437},
 	{Name: "uv run flake8", Risk: 2},
@@ -9135,7 +9150,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row216, Risk: 2, Worse: worse86},
-	{Name: "valgrind", Wrapper: &wrapper1104},
+	{Name: "valgrind", Wrapper: &wrapper1106},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts87},
 	{Name: "vbc", Is: 0x200},
@@ -9143,12 +9158,12 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row135, Is: 0x100000, Destroys: acts151},
 	{Name: "vdir", Row: &row296, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row1106, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts794, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1108, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts796, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
-	{Name: "vercel inspect", Row: &row1107, Risk: 4},
-	{Name: "vercel list", Row: &row1107, Risk: 4},
-	{Name: "vercel logs", Row: &row1107, Risk: 4},
-	{Name: "vercel ls", Row: &row1107, Risk: 4},
+	{Name: "vercel inspect", Row: &row1109, Risk: 4},
+	{Name: "vercel list", Row: &row1109, Risk: 4},
+	{Name: "vercel logs", Row: &row1109, Risk: 4},
+	{Name: "vercel ls", Row: &row1109, Risk: 4},
 	{Name: "vgreduce", Destroys: acts84},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts84},
 	{Name: "vi", Row: &row215},
@@ -9160,9 +9175,9 @@ var commands = [...]Command{
 	{Name: "vipw", Destroys: acts177},
 	{Name: "virsh", Destroys: acts7},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row926, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row928, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row1109, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1111, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
@@ -9170,7 +9185,7 @@ var commands = [...]Command{
 	{Name: "volta run", Wrapper: &wrapper46},
 	{Name: "vsce", Destroys: acts151},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1074, Is: 0x2000080218, Risk: 2},
+	{Name: "vue-tsc", Row: &row1076, Is: 0x2000080218, Risk: 2},
 	{Name: "vultr", Destroys: acts194},
 	{Name: "vultr-cli", Destroys: acts194},
 	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse86},
@@ -9184,23 +9199,23 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1111, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1113},
+	{Name: "watch", Wrapper: &wrapper1113, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1115},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row26, Destroys: acts104},
-	{Name: "wc", Row: &row1115, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1117, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts151},
-	{Name: "webpack", Row: &row926, Is: 0x2000080018, Risk: 2},
-	{Name: "websocat", Row: &row54, Is: 0x10008000000000},
+	{Name: "webpack", Row: &row928, Is: 0x2000080018, Risk: 2},
+	{Name: "websocat", Row: &row54, Is: 0x8008000000000},
 	{Name: "werf", Destroys: acts606},
 	{Name: "west"},
 	{Name: "west forall", Wrapper: &wrapper603},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts355},
-	{Name: "wget", Row: &row1117, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1118, Keeps: &keeps1119},
-	{Name: "wget2", Is: 0x10008000000000},
+	{Name: "wget", Row: &row1119, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1120, Keeps: &keeps1121},
+	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
 	{Name: "when-changed", Is: 0x4},
@@ -9212,7 +9227,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row1121, Is: 0x100000, Risk: 6, Destroys: acts280},
+	{Name: "wipe", Row: &row1123, Is: 0x100000, Risk: 6, Destroys: acts280},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts84},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row100},
@@ -9225,79 +9240,79 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1122},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1124},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
-	{Name: "wscat", Row: &row39, Is: 0x10008000000000},
+	{Name: "wscat", Row: &row39, Is: 0x8008000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper1124, Is: 0x2},
+	{Name: "wsl", Wrapper: &wrapper1126, Is: 0x2},
 	{Name: "wsrun", Wrapper: &wrapper603},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper632},
+	{Name: "x86_64", Wrapper: &wrapper634},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts783},
+	{Name: "xbps-remove", Destroys: acts785},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1126, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1127},
+	{Name: "xcodebuild", Row: &row1128, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1129},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts84},
-	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts626},
-	{Name: "xhs", Is: 0x10008020000000, Destroys: acts626},
+	{Name: "xh", Row: &row627, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts628},
+	{Name: "xhs", Is: 0x8008020000000, Destroys: acts628},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts381},
-	{Name: "xmllint", Row: &row1129, Risk: 1, Worse: worse1130},
+	{Name: "xmllint", Row: &row1131, Risk: 1, Worse: worse1132},
 	{Name: "xo", Risk: 2, Worse: worse103},
 	{Name: "xonsh", Language: &language107, Is: 0x100000},
-	{Name: "xq", Row: &row1062, Risk: 5},
+	{Name: "xq", Row: &row1064, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper279},
-	{Name: "xxd", Row: &row1132, Risk: 1},
-	{Name: "xz", Row: &row725, Risk: 3},
+	{Name: "xxd", Row: &row1134, Risk: 1},
+	{Name: "xz", Row: &row727, Risk: 3},
 	{Name: "xzcat", Row: &row139, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row141},
 	{Name: "xzgrep", Row: &row143, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "xzless", Row: &row141},
 	{Name: "xzmore", Row: &row141},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1134, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "yamllint", Row: &row1136, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "yapf", Row: &row56, Risk: 3},
-	{Name: "yarn", Row: &row1136, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts126},
+	{Name: "yarn", Row: &row1138, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts126},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn config", Row: &row127, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row807, Risk: 1},
-	{Name: "yarn config list", Row: &row807, Risk: 1},
-	{Name: "yarn config set", Row: &row808},
-	{Name: "yarn config unset", Row: &row808},
+	{Name: "yarn config get", Row: &row809, Risk: 1},
+	{Name: "yarn config list", Row: &row809, Risk: 1},
+	{Name: "yarn config set", Row: &row810},
+	{Name: "yarn config unset", Row: &row810},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row127, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper133, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper871, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper873, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row127, Is: 0x200000},
-	{Name: "yarn info", Row: &row873, Risk: 4},
-	{Name: "yarn install", Row: &row873, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row873, Risk: 1},
+	{Name: "yarn info", Row: &row875, Risk: 4},
+	{Name: "yarn install", Row: &row875, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row875, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row873, Risk: 1},
+	{Name: "yarn list", Row: &row875, Risk: 1},
 	{Name: "yarn login", Row: &row127},
 	{Name: "yarn npm", Row: &row127, Risk: 6},
 	{Name: "yarn plugin", Row: &row127, Is: 0x100000},
 	{Name: "yarn publish", Row: &row127, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row873, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "yarn run", Row: &row875, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row873, Risk: 2},
+	{Name: "yarn test", Row: &row875, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -9305,20 +9320,20 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row873, Risk: 1},
-	{Name: "yarn why", Row: &row873, Risk: 1},
+	{Name: "yarn versions", Row: &row875, Risk: 1},
+	{Name: "yarn why", Row: &row875, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
 	{Name: "yarn workspaces foreach", Wrapper: &wrapper603},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row772, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts828},
+	{Name: "yasm", Row: &row774, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts830},
 	{Name: "yc", Destroys: acts194},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row1138, Risk: 4},
-	{Name: "yq", Row: &row1140, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1141},
-	{Name: "yt-dlp", Row: &row1138, Risk: 4},
+	{Name: "youtube-dl", Row: &row1140, Risk: 4},
+	{Name: "yq", Row: &row1142, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1143},
+	{Name: "yt-dlp", Row: &row1140, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
@@ -9328,32 +9343,32 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row141},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts888},
+	{Name: "zenstack", Destroys: acts890},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts84},
 	{Name: "zgrep", Row: &row143, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1143, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1145, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1145, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row1147, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts239},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row721, Risk: 1},
+	{Name: "zless", Row: &row723, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row721},
+	{Name: "zmore", Row: &row723},
 	{Name: "zpool", Is: 0x4000000000, Destroys: acts84},
 	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1093, Risk: 3},
+	{Name: "zstd", Row: &row1095, Risk: 3},
 	{Name: "zstdcat", Row: &row141},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row141},
-	{Name: "zstdmt", Row: &row1093},
+	{Name: "zstdmt", Row: &row1095},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 	"callgate/shellparse/programs"
@@ -37,7 +38,10 @@ func inspectLookup(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 // inspectFetch notes addresses that are no web pages, and requests that go to several places at once.
 func inspectFetch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	hosts, away := map[string]bool{}, false
-	addresses := slices.Clone(s.Operands)
+	addresses, items := slices.Clone(s.Operands), []word.Word(nil)
+	if c.Is(programs.Talks) {
+		addresses, items = request(s.Operands)
+	}
 	for _, h := range s.Hits {
 		switch {
 		case h.Opt.Last == "--url":
@@ -58,11 +62,62 @@ func inspectFetch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
 		}
 	}
-	if len(hosts) > 1 && c.Name != "http" && c.Name != "https" {
+	if away {
+		sends(c, s, items)
+	}
+	if len(hosts) > 1 {
 		c.EffectAt("several hosts", addresses[len(addresses)-1])
 	}
 	keeps(a, c, s, addresses)
 }
+
+// sends notes the first word that makes a request to another machine change something there. A rule has to spell it out:
+// one for reading from a host does not cover writing to it.
+func sends(c *walk.Call, s *word.Scanned, items []word.Word) {
+	_, query := s.Find("-G", "--get")
+	for _, h := range s.Hits {
+		switch name := h.Opt.Last; {
+		case name == "--request" || name == "--method":
+			if h.Value.Known && reads[strings.ToUpper(h.Value.Text)] {
+				continue
+			}
+		case query || !slices.Contains(bodies, name):
+			continue
+		}
+		c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
+		return
+	}
+	if c.Is(programs.Talks) && c.Sc.Input.Kind != word.InputNone {
+		c.Effect("sends its input")
+	}
+	for _, w := range items {
+		if !reads[strings.ToUpper(w.Text)] && !receives.MatchString(w.Text) {
+			c.EffectAt("sends "+w.Text, w)
+			return
+		}
+	}
+}
+
+// request parts the operands of HTTPie and xh: the address, and the method and items around it.
+func request(operands []word.Word) (address, items []word.Word) {
+	at := min(1, len(operands))
+	if len(operands) > 1 && letters.MatchString(operands[0].Text) {
+		at = 2
+	}
+	return operands[max(at-1, 0):at], slices.Concat(operands[:max(at-1, 0)], operands[at:])
+}
+
+// bodies are options whose value a request carries.
+var bodies = strings.Fields("--data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string --json --post-data --body-data --raw")
+
+// reads are the methods of HTTP that change nothing.
+var reads = word.Set("GET HEAD OPTIONS")
+
+// letters is how HTTPie and xh recognize a method in front of an address.
+var letters = lazyregexp.New(`^[a-zA-Z]+$`)
+
+// receives are the items that a request carries beside its body: a header, and a part of the query.
+var receives = lazyregexp.New(`^[\w.-]+(?:==|:[^=])`)
 
 // fetches looks at one address, and returns its host and whether that is another machine; "" when nothing of it is
 // known.
@@ -99,7 +154,7 @@ func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool)
 		c.EffectAt("address "+w.Text, w)
 	}
 	host = strings.ToLower(host)
-	away = !local(strings.ToLower(name))
+	away = !local(strings.ToLower(name)) && !strings.HasPrefix(text, ":") // HTTPie means this machine by :3000
 	if away && !w.Known {
 		c.EffectAt("address "+w.Text, w)
 	}

@@ -209,7 +209,7 @@ func riskWith(n *programs.Command, args []shellparse.Word) permissions.Risk {
 		cond := &n.Worse[i]
 		to := riskOf[cond.To]
 		switch {
-		case isWorse(cond, args):
+		case isWorse(n, cond, args):
 			risk = risk.Worse(to)
 		case onlyWords && cond.OnlyOptions:
 		case open && to.Exceeds(permissions.Unknown):
@@ -337,7 +337,7 @@ func mayBeAnything(w shellparse.Word) bool {
 }
 
 // isWorse reports whether one of the words that make a command worse is among its arguments.
-func isWorse(c *programs.Worse, args []shellparse.Word) bool {
+func isWorse(n *programs.Command, c *programs.Worse, args []shellparse.Word) bool {
 	list := c.When
 	if list[0] == "<second>" {
 		operands := 0
@@ -358,7 +358,7 @@ func isWorse(c *programs.Worse, args []shellparse.Word) bool {
 			}
 			continue
 		case "<operand>":
-			if harmless(c, args) {
+			if harmless(n, c, args) {
 				continue
 			}
 			for _, a := range args {
@@ -369,7 +369,7 @@ func isWorse(c *programs.Worse, args []shellparse.Word) bool {
 			continue
 		}
 		for _, a := range args {
-			if a.Known && matchesWord(want, a.Value) {
+			if a.Known && matchesWord(n, want, a.Value) {
 				return true
 			}
 		}
@@ -377,10 +377,10 @@ func isWorse(c *programs.Worse, args []shellparse.Word) bool {
 	return false
 }
 
-func harmless(c *programs.Worse, args []shellparse.Word) bool {
+func harmless(n *programs.Command, c *programs.Worse, args []shellparse.Word) bool {
 	for _, u := range c.Unless {
 		for _, a := range args {
-			if a.Known && matchesWord(u, a.Value) {
+			if a.Known && matchesWord(n, u, a.Value) {
 				return true
 			}
 		}
@@ -388,19 +388,33 @@ func harmless(c *programs.Worse, args []shellparse.Word) bool {
 	return false
 }
 
-// matchesWord reports whether an argument is what a row means by want. It rather matches too much: that
-// only raises a risk.
-func matchesWord(want, arg string) bool {
+// matchesWord reports whether an argument of a command is what a row means by want. It rather matches too much: that only
+// raises a risk.
+func matchesWord(of *programs.Command, want, arg string) bool {
 	switch {
 	case strings.HasPrefix(want, "--") && len(want) > 2:
 		name, _, _ := strings.Cut(arg, "=")
 		return name == want || arg == want || len(name) > 3 && strings.HasPrefix(want, name)
 	case len(want) == 2 && want[0] == '-' && want[1] != '-':
-		return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.IndexByte(arg[1:], want[1]) >= 0
+		return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.IndexByte(bundled(of, arg), want[1]) >= 0
 	case strings.ContainsAny(want, "*?"):
 		return Wildcard(want, arg)
 	}
 	return want == arg
+}
+
+// bundled returns the letters of the options that a word bundles, without the value that is attached to the last one. The
+// options of a program say nothing of those of its subcommands.
+func bundled(of *programs.Command, arg string) string {
+	if of.Row == nil || of.Row.Options == nil || of.Row.Subcommands != nil || of.Parent {
+		return arg[1:]
+	}
+	for i := 1; i < len(arg); i++ {
+		if o := of.Row.Options.Find("-" + arg[i:i+1]); o != nil && (o.Arg == programs.Needed || o.Arg == programs.Attached) {
+			return arg[1 : i+1]
+		}
+	}
+	return arg[1:]
 }
 
 // Wildcard matches "*" and "?" and nothing else. It takes linear time for each star, whatever the text.

@@ -57,8 +57,9 @@ func isCustom(manager, script string) bool {
 // actOf returns why what a program does with these words cannot be taken back, "" when it can.
 func actOf(program string, args []shellparse.Word) string {
 	list := programs.Destructions(program)
+	of := programs.Find(program)
 	for i := range list {
-		if actHolds(&list[i], args) {
+		if actHolds(of, &list[i], args) {
 			return list[i].Why
 		}
 	}
@@ -147,16 +148,16 @@ func PlainName(program string) string {
 	return programs.Canonical(strings.TrimSuffix(path.Base(program), ".exe"))
 }
 
-func actHolds(a *programs.Act, args []shellparse.Word) bool {
+func actHolds(of *programs.Command, a *programs.Act, args []shellparse.Word) bool {
 	for _, w := range a.Without {
 		for i := range args {
-			if args[i].Known && matchesTerm(w, args, i) {
+			if args[i].Known && matchesTerm(of, w, args, i) {
 				return false
 			}
 		}
 	}
 	for _, alternatives := range a.Options {
-		if !anyOption(alternatives, args) {
+		if !anyOption(of, alternatives, args) {
 			return false
 		}
 	}
@@ -172,10 +173,10 @@ func actHolds(a *programs.Act, args []shellparse.Word) bool {
 	return next == len(a.Operands)
 }
 
-func anyOption(alternatives string, args []shellparse.Word) bool {
+func anyOption(of *programs.Command, alternatives string, args []shellparse.Word) bool {
 	for want := range strings.SplitSeq(alternatives, "|") {
 		for i := range args {
-			if args[i].Known && matchesTerm(want, args, i) {
+			if args[i].Known && matchesTerm(of, want, args, i) {
 				return true
 			}
 		}
@@ -193,7 +194,7 @@ func anyAlternative(alternatives, word string) bool {
 }
 
 // matchesTerm reports whether the word at i is the term: an option, one with a value, or a plain word.
-func matchesTerm(want string, args []shellparse.Word, i int) bool {
+func matchesTerm(of *programs.Command, want string, args []shellparse.Word, i int) bool {
 	word := args[i].Value
 	name, value, valued := strings.Cut(want, "=")
 	if !IsOption(want) || !valued {
@@ -203,7 +204,7 @@ func matchesTerm(want string, args []shellparse.Word, i int) bool {
 		case len(want) > 2 && want[1] != '-':
 			return word == want || strings.HasPrefix(word, want+"=") || word == "-"+want
 		}
-		return matchesWord(want, word)
+		return matchesWord(of, want, word)
 	}
 	got, attached, has := strings.Cut(word, "=")
 	switch {

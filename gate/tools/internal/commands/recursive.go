@@ -10,15 +10,15 @@ import (
 
 // ReadsRecursively reports whether a command reads folders whole.
 func ReadsRecursively(c *shellparse.Command) bool {
-	options := Known(c.Argv[0].Value).Recursive
-	if len(c.Argv) > 1 && options == nil {
-		options = programs.Find(programs.Canonical(c.Argv[0].Value), c.Argv[1].Value).Recursive
+	of := Known(c.Argv[0].Value)
+	if len(c.Argv) > 1 && of.Recursive == nil {
+		of = programs.Find(of.Name, c.Argv[1].Value)
 	}
-	if slices.Equal(options, programs.Any) {
+	if slices.Equal(of.Recursive, programs.Any) {
 		return true
 	}
 	return slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
-		return slices.ContainsFunc(options, func(option string) bool { return matchesWord(option, w.Value) })
+		return slices.ContainsFunc(of.Recursive, func(option string) bool { return matchesWord(of, option, w.Value) })
 	})
 }
 
