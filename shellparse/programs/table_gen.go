@@ -1194,9 +1194,7 @@ var options184 = Options{List: []Option{
 
 var row185 = Row{Options: &options184, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse186 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
-
-var acts187 = []Act{
+var acts186 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1239,20 +1237,20 @@ var acts187 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options188 = Options{List: []Option{
+var options187 = Options{List: []Option{
 	{"--adjust", "--adjust", 1, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--adjust", 1, 0}, {"-p", "--pid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper189 = Wrapper{Options: &options188, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper188 = Wrapper{Options: &options187, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options190 = Options{List: []Option{
+var options189 = Options{List: []Option{
 	{"--groups", "--groups", 1, 0}, {"--help", "--help", 0, 0}, {"--skip-chdir", "--skip-chdir", 0, 0}, {"--userspec", "--userspec", 1, 0}, {"--version", "--version", 0, 0}, {"-G", "-G", 1, 0}, {"-g", "-g", 1, 0}, {"-n", "-n", 0, 0},
 	{"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper191 = Wrapper{Options: &options190, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper190 = Wrapper{Options: &options189, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options192 = Options{List: []Option{
+var options191 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--batch", "--batch", 0, 0}, {"--deadline", "--deadline", 0, 0}, {"--ext", "--ext", 0, 0}, {"--fifo", "--fifo", 0, 0}, {"--help", "--help", 0, 0}, {"--idle", "--idle", 0, 0}, {"--max", "--max", 0, 0},
 	{"--other", "--other", 0, 0}, {"--pid", "--pid", 0, 0}, {"--reset-on-fork", "--reset-on-fork", 0, 0}, {"--rr", "--rr", 0, 0}, {"--sched-deadline", "--sched-deadline", 1, 0}, {"--sched-period", "--sched-period", 1, 0}, {"--sched-runtime", "--sched-runtime", 1, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"-D", "--sched-deadline", 1, 0}, {"-P", "--sched-period", 1, 0}, {"-R", "--reset-on-fork", 0, 0}, {"-T", "--sched-runtime", 1, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-b", "--batch", 0, 0},
@@ -1260,9 +1258,9 @@ var options192 = Options{List: []Option{
 	{"-r", "--rr", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper193 = Wrapper{Options: &options192, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper192 = Wrapper{Options: &options191, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts194 = []Act{
+var acts193 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
@@ -1289,41 +1287,41 @@ var acts194 = []Act{
 	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 }
 
-var options195 = Options{List: []Option{
+var options194 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0}, {"-o", "-o", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row196 = Row{Options: &options195, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row195 = Row{Options: &options194, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options197 = Options{List: []Option{
+var options196 = Options{List: []Option{
 	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 111}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "--style", 1, 111},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row198 = Row{Options: &options197, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row197 = Row{Options: &options196, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options199 = Options{List: []Option{
+var options198 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 114}, {"--export-fixes", "--export-fixes", 1, 119}, {"--load", "--load", 1, 120}, {"-checks", "-checks", 1, 0}, {"-fix", "-fix", 0, 109}, {"-fix-errors", "-fix-errors", 0, 109}, {"-load", "--load", 1, 120}, {"-p", "-p", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row200 = Row{Options: &options199, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row199 = Row{Options: &options198, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts201 = []Act{
+var acts200 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*truncate*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options202 = Options{List: []Option{
+var options201 = Options{List: []Option{
 	{"--database", "--database", 1, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--input-format", "--input-format", 1, 0}, {"--multiline", "--multiline", 0, 0}, {"--multiquery", "--multiquery", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--password", "--password", 1, 0}, {"--port", "--port", 1, 0}, {"--queries-file", "--queries-file", 1, 120}, {"--query", "--query", 1, 99}, {"--secure", "--secure", 0, 0}, {"--time", "--time", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0},
 	{"-d", "--database", 1, 0}, {"-f", "--format", 1, 0}, {"-h", "--host", 1, 0}, {"-m", "--multiline", 0, 0}, {"-n", "--multiquery", 0, 0}, {"-q", "--query", 1, 99}, {"-s", "--secure", 0, 0}, {"-t", "--time", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row203 = Row{Options: &options202, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row202 = Row{Options: &options201, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options204 = Options{List: []Option{
+var options203 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33},
 	{"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0}, {"-D", "-D", 1, 68}, {"-I", "--init-script", 1, 120},
@@ -1333,122 +1331,122 @@ var options204 = Options{List: []Option{
 	{"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row205 = Row{Options: &options204, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row204 = Row{Options: &options203, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options206 = Options{List: []Option{
+var options205 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-M", "-M", 2, 0},
 	{"-X", "-X", 2, 0}, {"-batch", "-batch", 1, 99}, {"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-i", "-i", 0, 120},
 	{"-l", "-l", 1, 120}, {"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language207 = Language{Options: &options206, Python: false}
+var language206 = Language{Options: &options205, Python: false}
 
-var options208 = Options{List: []Option{
+var options207 = Options{List: []Option{
 	{"--categorized", "--categorized", 1, 119}, {"--config", "--config", 1, 120}, {"--counted", "--counted", 1, 119}, {"--diff-alignment", "--diff-alignment", 1, 119}, {"--exclude-list-file", "--exclude-list-file", 1, 114}, {"--extract-with", "--extract-with", 1, 120}, {"--force-lang-def", "--force-lang-def", 1, 114}, {"--found", "--found", 1, 119},
 	{"--ignored", "--ignored", 1, 119}, {"--list-file", "--list-file", 1, 108}, {"--out", "--out", 1, 119}, {"--read-lang-def", "--force-lang-def", 1, 114}, {"--report-file", "--out", 1, 119}, {"--sql", "--sql", 1, 119}, {"--strip-code", "--strip-code", 0, 33}, {"--strip-comments", "--strip-comments", 0, 33},
 	{"--vcs", "--vcs", 1, 120}, {"--write-lang-def", "--write-lang-def", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row209 = Row{Options: &options208, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row208 = Row{Options: &options207, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options210 = Options{List: []Option{
+var options209 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--config", "--config", 1, 0}, {"--debugger", "--debugger", 0, 33}, {"--graphviz", "--graphviz", 1, 119}, {"--help", "--help", 0, 0}, {"--help-command", "--help-variable", 0, 33}, {"--help-manual", "--help-variable", 0, 33}, {"--help-module", "--help-variable", 0, 33},
 	{"--help-policy", "--help-variable", 0, 33}, {"--help-property", "--help-variable", 0, 33}, {"--help-variable", "--help-variable", 0, 33}, {"--install", "--install", 1, 33}, {"--install-prefix", "--install-prefix", 1, 116}, {"--open", "--open", 1, 120}, {"--parallel", "--parallel", 2, 0}, {"--prefix", "--prefix", 1, 116},
 	{"--preset", "--preset", 1, 0}, {"--profiling-output", "--profiling-output", 1, 119}, {"--target", "-t", 1, 0}, {"--toolchain", "--toolchain", 1, 120}, {"--trace-redirect", "--trace-redirect", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 116}, {"-C", "-C", 1, 120},
 	{"-D", "-D", 1, 118}, {"-E", "-E", 1, 120}, {"-G", "-G", 1, 0}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 111}, {"-T", "-T", 1, 120}, {"-j", "--parallel", 2, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row211 = Row{Options: &options210, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row210 = Row{Options: &options209, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse212 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse211 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options213 = Options{List: []Option{
+var options212 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--ignore-initial", "--ignore-initial", 1, 0}, {"-i", "--ignore-initial", 1, 0}, {"-n", "--bytes", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row214 = Row{Options: &options213, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row213 = Row{Options: &options212, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row215 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
+var row214 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
 
-var row216 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row215 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options217 = Options{List: []Option{
+var options216 = Options{List: []Option{
 	{"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--diff-program", "--diff-program", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--from-file", "--from-file", 1, 114}, {"--horizon-lines", "--horizon-lines", 1, 0}, {"--ifdef", "--ifdef", 1, 0},
 	{"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 119}, {"--paginate", "--paginate", 0, 120}, {"--palette", "--palette", 1, 0}, {"--show-function-line", "--show-function-line", 1, 0}, {"--starting-file", "--starting-file", 1, 0}, {"--tabsize", "--tabsize", 1, 0},
 	{"--to-file", "--to-file", 1, 114}, {"--unified", "--unified", 1, 0}, {"--width", "--width", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--ifdef", 1, 0}, {"-F", "--show-function-line", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-L", "-L", 1, 0},
 	{"-S", "--starting-file", 1, 0}, {"-U", "--unified", 1, 0}, {"-W", "--width", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-l", "--paginate", 0, 120}, {"-o", "--output", 1, 119}, {"-x", "--exclude", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row218 = Row{Options: &options217, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row217 = Row{Options: &options216, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options219 = Options{List: []Option{
+var options218 = Options{List: []Option{
 	{"--output-separator", "--output-separator", 1, 0}, {"--output-width", "--output-width", 1, 0}, {"--separator", "--separator", 1, 0}, {"--table-columns", "--table-columns", 1, 0}, {"--table-hide", "--table-hide", 1, 0}, {"--table-noextreme", "--table-noextreme", 1, 0}, {"--table-right", "--table-right", 1, 0}, {"--table-truncate", "--table-truncate", 1, 0},
 	{"--table-wrap", "--table-wrap", 1, 0}, {"-E", "--table-noextreme", 1, 0}, {"-H", "--table-hide", 1, 0}, {"-N", "--table-columns", 1, 0}, {"-R", "--table-right", 1, 0}, {"-T", "--table-truncate", 1, 0}, {"-W", "--table-wrap", 1, 0}, {"-c", "--output-width", 1, 0},
 	{"-o", "--output-separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row220 = Row{Options: &options219, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row219 = Row{Options: &options218, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options221 = Options{List: []Option{
+var options220 = Options{List: []Option{
 	{"--output-delimiter", "--output-delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row222 = Row{Options: &options221, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row221 = Row{Options: &options220, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options223 = Options{List: []Option{
+var options222 = Options{List: []Option{
 	{"--hardlink-dupes", "--hardlink-dupes", 0, 0}, {"--invalidation-mode", "--invalidation-mode", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 1, 108}, {"-j", "-j", 1, 0},
 	{"-l", "-l", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row224 = Row{Options: &options223, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row223 = Row{Options: &options222, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse225 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse224 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options226 = Options{List: []Option{
+var options225 = Options{List: []Option{
 	{"-b", "-b", 1, 0}, {"-c", "-c", 0, 112}, {"-d", "-d", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row227 = Row{Options: &options226, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row226 = Row{Options: &options225, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options228 = Options{List: []Option{
+var options227 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row229 = Row{Options: &options228, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row228 = Row{Options: &options227, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row230 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
+var row229 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
 
-var options231 = Options{List: []Option{
+var options230 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row232 = Row{Options: &options231, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row231 = Row{Options: &options230, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options233 = Options{List: []Option{
+var options232 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
 	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row234 = Row{Options: &options233, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row233 = Row{Options: &options232, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options235 = Options{List: []Option{
+var options234 = Options{List: []Option{
 	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
 	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper236 = Wrapper{Options: &options235, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper235 = Wrapper{Options: &options234, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options237 = Options{List: []Option{
+var options236 = Options{List: []Option{
 	{"--eval", "--eval", 1, 120}, {"-a", "-a", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-f", "-f", 1, 120}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-p", "-p", 1, 0},
 	{"-q", "-q", 1, 0}, {"-u", "-u", 1, 0}, {"-x", "-x", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row238 = Row{Options: &options237, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row237 = Row{Options: &options236, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts239 = []Act{
+var acts238 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
@@ -1464,32 +1462,32 @@ var acts239 = []Act{
 	{Operands: []string{"acl", "*", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 }
 
-var options240 = Options{List: []Option{
+var options239 = Options{List: []Option{
 	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--directory", "--directory", 1, 116}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0},
 	{"-d", "--directory", 1, 116}, {"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row241 = Row{Options: &options240, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row240 = Row{Options: &options239, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options242 = Options{List: []Option{
+var options241 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--context", "--context", 2, 0}, {"--link", "--symbolic-link", 0, 33}, {"--no-preserve", "--no-preserve", 1, 0}, {"--preserve", "--preserve", 2, 0}, {"--reflink", "--reflink", 2, 0}, {"--sparse", "--sparse", 1, 0}, {"--suffix", "--suffix", 1, 0},
 	{"--symbolic-link", "--symbolic-link", 0, 33}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-l", "--symbolic-link", 0, 33}, {"-s", "--symbolic-link", 0, 33}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row243 = Row{Options: &options242, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row242 = Row{Options: &options241, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive244 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
+var archive243 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
 
-var options245 = Options{List: []Option{
+var options244 = Options{List: []Option{
 	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--file-list", "--file-list", 1, 108}, {"--output-file", "--output-file", 1, 119}, {"--plist-output", "--plist-output", 1, 116},
 	{"--project", "--project", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row246 = Row{Options: &options245, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row245 = Row{Options: &options244, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse247 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse246 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts248 = []Act{
+var acts247 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -1497,39 +1495,39 @@ var acts248 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 }
 
-var worse249 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse248 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts250 = []Act{
+var acts249 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "replaces or deletes jobs"},
 	{Operands: nil, Options: nil, Without: []string{"-l", "-e", "-V"}, Why: "replaces or deletes jobs"},
 }
 
-var wrapper251 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper250 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options252 = Options{List: []Option{
+var options251 = Options{List: []Option{
 	{"--additional-suffix", "--additional-suffix", 1, 0}, {"--bytes", "--bytes", 1, 0}, {"--filter", "--filter", 1, 120}, {"--lines", "--lines", 1, 0}, {"--number", "--number", 1, 0}, {"--numeric-suffixes", "--numeric-suffixes", 2, 0}, {"--prefix", "--prefix", 1, 119}, {"--separator", "--separator", 1, 0},
 	{"--suffix-length", "--suffix-length", 1, 0}, {"-C", "-C", 1, 0}, {"-a", "--suffix-length", 1, 0}, {"-b", "--bytes", 1, 0}, {"-d", "-d", 0, 0}, {"-f", "--prefix", 1, 119}, {"-l", "--lines", 1, 0}, {"-n", "--number", 1, 0},
 	{"-t", "--separator", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row253 = Row{Options: &options252, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
+var row252 = Row{Options: &options251, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
 
-var options254 = Options{List: []Option{
+var options253 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--freq-count", "--freq-count", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
 	{"--not-columns", "--not-columns", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"-C", "--not-columns", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0},
 	{"-q", "--quotechar", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row255 = Row{Options: &options254, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row254 = Row{Options: &options253, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options256 = Options{List: []Option{
+var options255 = Options{List: []Option{
 	{"--_xformat", "--_xformat", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--languages", "--languages", 1, 0}, {"--map-c", "--map-c", 1, 0}, {"--options", "--options", 1, 120}, {"-L", "-L", 1, 108}, {"-R", "-R", 0, 0}, {"-f", "-o", 1, 119},
 	{"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row257 = Row{Options: &options256, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row256 = Row{Options: &options255, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options258 = Options{List: []Option{
+var options257 = Options{List: []Option{
 	{"--add-notes", "--add-notes", 1, 33}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-config", "--build-config", 1, 0}, {"--dashboard", "--dashboard", 1, 33}, {"--exclude-regex", "--exclude-regex", 1, 0}, {"--extra-submit", "--extra-submit", 1, 33}, {"--label-exclude", "--label-exclude", 1, 0}, {"--label-regex", "--label-regex", 1, 0},
 	{"--output-junit", "--output-junit", 1, 119}, {"--output-log", "--output-log", 1, 119}, {"--parallel", "--parallel", 2, 0}, {"--preset", "--preset", 1, 0}, {"--repeat", "--repeat", 1, 0}, {"--resource-spec-file", "--resource-spec-file", 1, 114}, {"--schedule-random", "--schedule-random", 0, 0}, {"--script", "--script", 1, 120},
 	{"--script-new-process", "--script-new-process", 1, 120}, {"--show-only", "--show-only", 2, 0}, {"--test-action", "--test-action", 1, 33}, {"--test-dir", "--test-dir", 1, 111}, {"--test-model", "--test-model", 1, 33}, {"--tests-information", "--tests-information", 1, 0}, {"--tests-regex", "--tests-regex", 1, 0}, {"--timeout", "--timeout", 1, 0},
@@ -1538,15 +1536,15 @@ var options258 = Options{List: []Option{
 	{"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-j", "--parallel", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row259 = Row{Options: &options258, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row258 = Row{Options: &options257, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts260 = []Act{
+var acts259 = []Act{
 	{Operands: nil, Options: []string{"--deleteIndex*"}, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 }
 
-var options261 = Options{List: []Option{
+var options260 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
@@ -1567,11 +1565,11 @@ var options261 = Options{List: []Option{
 	{"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row262 = Row{Options: &options261, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row261 = Row{Options: &options260, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse263 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse262 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts264 = []Act{
+var acts263 = []Act{
 	{Operands: nil, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"--request=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"-T"}, Without: nil, Why: "deletes, uploads or sends"},
@@ -1595,32 +1593,32 @@ var acts264 = []Act{
 	{Operands: []string{"*api.postmarkapp.com/email*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
 }
 
-var keeps265 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
+var keeps264 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
 
-var options266 = Options{List: []Option{
+var options265 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--characters", "--characters", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--fields", "--fields", 1, 0}, {"--output-delimiter", "--output-delimiter", 1, 0}, {"-b", "--bytes", 1, 0}, {"-c", "--characters", 1, 0}, {"-d", "--delimiter", 1, 0},
 	{"-f", "--fields", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row267 = Row{Options: &options266, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row266 = Row{Options: &options265, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options268 = Options{List: []Option{
+var options267 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--env", "--env", 1, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--key", "--key", 1, 33},
 	{"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--record", "--record", 0, 33}, {"--reporter", "--reporter", 1, 102}, {"--spec", "--spec", 1, 111}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-P", "--project", 1, 111}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-e", "--env", 1, 0}, {"-g", "--grep", 1, 0}, {"-k", "--key", 1, 33}, {"-s", "--spec", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row269 = Row{Options: &options268, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row268 = Row{Options: &options267, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options270 = Options{List: []Option{
+var options269 = Options{List: []Option{
 	{"--command", "--command", 1, 120}, {"--debug", "--debug", 0, 0}, {"--interactive", "--interactive", 0, 0}, {"--mod", "--mod", 1, 33}, {"--progress", "--progress", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--web", "--web", 0, 0}, {"-c", "--command", 1, 120}, {"-d", "--debug", 0, 0}, {"-i", "--interactive", 0, 0}, {"-m", "--mod", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 	{"-w", "--web", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row271 = Row{Options: &options270, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row270 = Row{Options: &options269, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options272 = Options{List: []Option{
+var options271 = Options{List: []Option{
 	{"--apply", "--apply", 0, 0}, {"--cache", "--cache", 1, 111}, {"--code", "--code", 1, 0}, {"--color", "--color", 0, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--configuration", "--configuration", 1, 120}, {"--coverage", "--coverage", 1, 116}, {"--coverage-path", "--coverage-path", 1, 119},
 	{"--define", "-D", 1, 0}, {"--define-from-file", "--define-from-file", 1, 114}, {"--dry-run", "--dry-run", 0, 0}, {"--enable-asserts", "--enable-asserts", 0, 0}, {"--enable-vm-service", "--enable-vm-service", 2, 33}, {"--exclude-tags", "--exclude-tags", 1, 0}, {"--fatal-infos", "--fatal-infos", 0, 0}, {"--fatal-warnings", "--fatal-warnings", 0, 0},
 	{"--file-reporter", "--file-reporter", 1, 87}, {"--line-length", "--line-length", 1, 0}, {"--name", "--name", 1, 0}, {"--observe", "--observe", 2, 33}, {"--output", "--output", 1, 111}, {"--packages", "--packages", 1, 120}, {"--pause-after-load", "--pause-after-load", 0, 33}, {"--plain-name", "--plain-name", 1, 0},
@@ -1630,50 +1628,50 @@ var options272 = Options{List: []Option{
 	{"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row273 = Row{Options: &options272, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row272 = Row{Options: &options271, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options274 = Options{List: []Option{
+var options273 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--file", "--file", 1, 114}, {"--reference", "--reference", 1, 114}, {"--set", "--set", 1, 33}, {"-I", "-I", 2, 0}, {"-R", "-R", 0, 0}, {"-d", "--date", 1, 0}, {"-f", "--file", 1, 114},
 	{"-j", "-j", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--set", 1, 33}, {"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row275 = Row{Options: &options274, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row274 = Row{Options: &options273, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse276 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse275 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts277 = []Act{
+var acts276 = []Act{
 	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
 }
 
-var options278 = Options{List: []Option{
+var options277 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper279 = Wrapper{Options: &options278, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper278 = Wrapper{Options: &options277, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts280 = []Act{
+var acts279 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
 }
 
-var options281 = Options{List: []Option{
+var options280 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row282 = Row{Options: &options281, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row281 = Row{Options: &options280, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options283 = Options{List: []Option{
+var options282 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row284 = Row{Options: &options283, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row283 = Row{Options: &options282, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options285 = Options{List: []Option{
+var options284 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
 	{"--allow-write", "--allow-write", 2, 33}, {"--cert", "--cert", 1, 111}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 2, 116}, {"--env-file", "--env-file", 2, 114}, {"--fix", "--fix", 0, 0}, {"--import-map", "--import-map", 1, 120},
 	{"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--junit-path", "--junit-path", 1, 119}, {"--lock", "--lock", 1, 119}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0}, {"--node-modules-dir", "--node-modules-dir", 2, 0},
@@ -1681,42 +1679,42 @@ var options285 = Options{List: []Option{
 	{"-L", "--log-level", 1, 0}, {"-P", "--permission-set", 2, 33}, {"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row286 = Row{Options: &options285, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row285 = Row{Options: &options284, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options287 = Options{List: []Option{
+var options286 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language288 = Language{Options: &options287, Python: false}
+var language287 = Language{Options: &options286, Python: false}
 
-var options289 = Options{List: []Option{
+var options288 = Options{List: []Option{
 	{"--all-projects", "--all-projects", 0, 0}, {"--config", "--config", 1, 111}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--environment", "--environment", 1, 0}, {"--list", "--list", 0, 0}, {"--pure", "--pure", 0, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--recompute", "--recompute", 2, 0}, {"-c", "--config", 1, 111}, {"-e", "--env", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper290 = Wrapper{Options: &options289, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper289 = Wrapper{Options: &options288, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options291 = Options{List: []Option{
+var options290 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row292 = Row{Options: &options291, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row291 = Row{Options: &options290, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options293 = Options{List: []Option{
+var options292 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row294 = Row{Options: &options293, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row293 = Row{Options: &options292, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options295 = Options{List: []Option{
+var options294 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row296 = Row{Options: &options295, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row295 = Row{Options: &options294, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts297 = []Act{
+var acts296 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
@@ -1743,16 +1741,16 @@ var acts297 = []Act{
 	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 }
 
-var wrapper298 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper297 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options299 = Options{List: []Option{
+var options298 = Options{List: []Option{
 	{"--additional-flags", "--additional-flags", 1, 33}, {"--exec", "--exec", 0, 0}, {"--name", "--name", 1, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--no-workdir", "--no-workdir", 0, 0}, {"--root", "--root", 0, 0}, {"-T", "--no-tty", 0, 0}, {"-a", "--additional-flags", 1, 33},
 	{"-e", "--exec", 0, 0}, {"-n", "--name", 1, 0}, {"-nw", "--no-workdir", 0, 0}, {"-r", "--root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper300 = Wrapper{Options: &options299, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper299 = Wrapper{Options: &options298, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts301 = []Act{
+var acts300 = []Act{
 	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
@@ -1772,157 +1770,157 @@ var acts301 = []Act{
 	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 }
 
-var options302 = Options{List: []Option{
+var options301 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row303 = Row{Options: &options302, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row302 = Row{Options: &options301, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options304 = Options{List: []Option{
+var options303 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--cache-map", "--cache-map", 1, 33}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116},
 	{"--install-types", "--install-types", 0, 33}, {"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--cache-map", 1, 33},
 	{"--strict", "--strict", 0, 0}, {"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row305 = Row{Options: &options304, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row304 = Row{Options: &options303, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options306 = Options{List: []Option{
+var options305 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper307 = Wrapper{Options: &options306, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper306 = Wrapper{Options: &options305, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options308 = Options{List: []Option{
+var options307 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row309 = Row{Options: &options308, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row308 = Row{Options: &options307, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options310 = Options{List: []Option{
+var options309 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row311 = Row{Options: &options310, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row310 = Row{Options: &options309, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options312 = Options{List: []Option{
+var options311 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row313 = Row{Options: &options312, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row312 = Row{Options: &options311, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options314 = Options{List: []Option{
+var options313 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row315 = Row{Options: &options314, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row314 = Row{Options: &options313, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options316 = Options{List: []Option{
+var options315 = Options{List: []Option{
 	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
 	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row317 = Row{Options: &options316, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row316 = Row{Options: &options315, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options318 = Options{List: []Option{
+var options317 = Options{List: []Option{
 	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
 	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
 	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row319 = Row{Options: &options318, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row318 = Row{Options: &options317, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options320 = Options{List: []Option{
+var options319 = Options{List: []Option{
 	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
 	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row321 = Row{Options: &options320, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row320 = Row{Options: &options319, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options322 = Options{List: []Option{
+var options321 = Options{List: []Option{
 	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row323 = Row{Options: &options322, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row322 = Row{Options: &options321, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options324 = Options{List: []Option{
+var options323 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper325 = Wrapper{Options: &options324, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper324 = Wrapper{Options: &options323, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row326 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row325 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var worse327 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse326 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options328 = Options{List: []Option{
+var options327 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row329 = Row{Options: &options328, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row328 = Row{Options: &options327, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options330 = Options{List: []Option{
+var options329 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper331 = Wrapper{Options: &options330, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper330 = Wrapper{Options: &options329, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options332 = Options{List: []Option{
+var options331 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--url", "--url", 1, 33}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row333 = Row{Options: &options332, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row332 = Row{Options: &options331, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options334 = Options{List: []Option{
+var options333 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--config", "--config", 1, 0}, {"--fallback", "--fallback", 1, 119}, {"--mount", "--mount", 1, 119}, {"--mount-template", "--mount-template", 1, 114}, {"--name-transformer", "--name-transformer", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-fallback", "--no-fallback", 0, 0},
 	{"--only-secrets", "--only-secrets", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0}, {"--project", "--project", 1, 0}, {"--silent", "--silent", 0, 0}, {"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "--config", 1, 0}, {"-p", "--project", 1, 0},
 	{"-t", "--token", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper335 = Wrapper{Options: &options334, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper334 = Wrapper{Options: &options333, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options336 = Options{List: []Option{
+var options335 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row337 = Row{Options: &options336, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row336 = Row{Options: &options335, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options338 = Options{List: []Option{
+var options337 = Options{List: []Option{
 	{"--env-file", "--env-file", 1, 114}, {"--environments", "--environments", 1, 0}, {"--expand-envs", "--expand-envs", 0, 0}, {"--fallback", "--fallback", 0, 0}, {"--file", "--env-file", 1, 114}, {"--no-override", "--no-override", 0, 0}, {"--overload", "--override", 0, 0}, {"--override", "--override", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--rc-file", "--rc-file", 1, 120}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--environments", 1, 0}, {"-f", "--env-file", 1, 114}, {"-o", "--override", 0, 0},
 	{"-p", "-p", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--rc-file", 1, 120}, {"-v", "-v", 1, 0}, {"-x", "--expand-envs", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper339 = Wrapper{Options: &options338, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper338 = Wrapper{Options: &options337, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options340 = Options{List: []Option{
+var options339 = Options{List: []Option{
 	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper341 = Wrapper{Options: &options340, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper340 = Wrapper{Options: &options339, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options342 = Options{List: []Option{
+var options341 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
 	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper343 = Wrapper{Options: &options342, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper342 = Wrapper{Options: &options341, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options344 = Options{List: []Option{
+var options343 = Options{List: []Option{
 	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--artifacts-path", "--artifacts-path", 1, 116}, {"--configfile", "--configfile", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--environment", "--environment", 1, 118},
 	{"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 102}, {"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33},
 	{"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0}, {"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0},
@@ -1930,9 +1928,9 @@ var options344 = Options{List: []Option{
 	{"-l", "--logger", 1, 102}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row345 = Row{Options: &options344, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row344 = Row{Options: &options343, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts346 = []Act{
+var acts345 = []Act{
 	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
@@ -1943,17 +1941,17 @@ var acts346 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var worse347 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "-rp:*", "*property:*", "*storeProperty:*", "*orc:*", "*outputResultsCache:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse346 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "-rp:*", "*property:*", "*storeProperty:*", "*orc:*", "*outputResultsCache:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options348 = Options{List: []Option{
+var options347 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row349 = Row{Options: &options348, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row348 = Row{Options: &options347, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts350 = []Act{
+var acts349 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
@@ -1962,18 +1960,18 @@ var acts350 = []Act{
 	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
 }
 
-var acts351 = []Act{
+var acts350 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var acts352 = []Act{
+var acts351 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
 }
 
-var options353 = Options{List: []Option{
+var options352 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -1982,9 +1980,9 @@ var options353 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row354 = Row{Options: &options353, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row353 = Row{Options: &options352, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts355 = []Act{
+var acts354 = []Act{
 	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
@@ -2002,48 +2000,48 @@ var acts355 = []Act{
 	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
 }
 
-var acts356 = []Act{
+var acts355 = []Act{
 	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
 }
 
-var options357 = Options{List: []Option{
+var options356 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper358 = Wrapper{Options: &options357, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper357 = Wrapper{Options: &options356, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options359 = Options{List: []Option{
+var options358 = Options{List: []Option{
 	{"--list", "--list", 0, 0}, {"--no-require-passphrase", "--no-require-passphrase", 0, 0}, {"--noecho", "--noecho", 0, 0}, {"--require-passphrase", "--require-passphrase", 0, 0}, {"--set", "--set", 0, 33}, {"--unset", "--unset", 0, 33}, {"-P", "--no-require-passphrase", 0, 0}, {"-l", "--list", 0, 0},
 	{"-n", "--noecho", 0, 0}, {"-p", "--require-passphrase", 0, 0}, {"-s", "--set", 0, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper360 = Wrapper{Options: &options359, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper359 = Wrapper{Options: &options358, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var wrapper361 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
+var wrapper360 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
 
-var wrapper362 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper361 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options363 = Options{List: []Option{
+var options362 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row364 = Row{Options: &options363, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row363 = Row{Options: &options362, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options365 = Options{List: []Option{
+var options364 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--inspect-config", "--mcp", 0, 120},
 	{"--max-warnings", "--max-warnings", 1, 0}, {"--mcp", "--mcp", 0, 120}, {"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120}, {"--rule", "--rule", 1, 0}, {"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row366 = Row{Options: &options365, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row365 = Row{Options: &options364, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts367 = []Act{
+var acts366 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -2051,45 +2049,45 @@ var acts367 = []Act{
 	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options368 = Options{List: []Option{
+var options367 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row369 = Row{Options: &options368, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row368 = Row{Options: &options367, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options370 = Options{List: []Option{
+var options369 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper371 = Wrapper{Options: &options370, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper370 = Wrapper{Options: &options369, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options372 = Options{List: []Option{
+var options371 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row373 = Row{Options: &options372, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row372 = Row{Options: &options371, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options374 = Options{List: []Option{
+var options373 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language375 = Language{Options: &options374, Python: false}
+var language374 = Language{Options: &options373, Python: false}
 
-var options376 = Options{List: []Option{
+var options375 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row377 = Row{Options: &options376, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row376 = Row{Options: &options375, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse378 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse377 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts379 = []Act{
+var acts378 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var acts380 = []Act{
+var acts379 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -2111,11 +2109,11 @@ var acts380 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts381 = []Act{
+var acts380 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts382 = []Act{
+var acts381 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -2123,19 +2121,19 @@ var acts382 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts383 = []Act{
+var acts382 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var options384 = Options{List: []Option{
+var options383 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
 	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper385 = Wrapper{Options: &options384, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper384 = Wrapper{Options: &options383, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options386 = Options{List: []Option{
+var options385 = Options{List: []Option{
 	{"--android-licenses", "--android-licenses", 0, 33}, {"--concurrency", "--concurrency", 1, 0}, {"--coverage", "--coverage", 0, 0}, {"--coverage-path", "--coverage-path", 1, 119}, {"--dart-define", "--dart-define", 1, 0}, {"--dart-define-from-file", "--dart-define-from-file", 1, 114}, {"--device-id", "--device-id", 1, 0}, {"--enable-vmservice", "--enable-vmservice", 0, 33},
 	{"--exclude-tags", "--exclude-tags", 1, 0}, {"--file-reporter", "--file-reporter", 1, 87}, {"--flutter-root", "--flutter-root", 1, 33}, {"--frontend-server-starter-path", "--frontend-server-starter-path", 1, 120}, {"--local-engine", "--local-web-sdk", 1, 120}, {"--local-engine-host", "--local-web-sdk", 1, 120}, {"--local-engine-src-path", "--local-web-sdk", 1, 120}, {"--local-web-sdk", "--local-web-sdk", 1, 120},
 	{"--machine", "--machine", 0, 0}, {"--name", "--name", 1, 0}, {"--no-pub", "--no-pub", 0, 0}, {"--offline", "--offline", 0, 0}, {"--output", "--output", 1, 116}, {"--packages", "--packages", 1, 120}, {"--plain-name", "--plain-name", 1, 0}, {"--reporter", "--reporter", 1, 0},
@@ -2143,11 +2141,11 @@ var options386 = Options{List: []Option{
 	{"--write", "--write", 1, 119}, {"-d", "--device-id", 1, 0}, {"-j", "--concurrency", 1, 0}, {"-o", "--output", 1, 116}, {"-r", "--reporter", 1, 0}, {"-t", "--tags", 1, 0}, {"-v", "--verbose", 0, 0}, {"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row387 = Row{Options: &options386, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row386 = Row{Options: &options385, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row388 = Row{Options: &options25, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row387 = Row{Options: &options25, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts389 = []Act{
+var acts388 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2168,32 +2166,32 @@ var acts389 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options390 = Options{List: []Option{
+var options389 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--config", "--config", 1, 111}, {"--instance", "--instance", 1, 0}, {"--json", "--json", 0, 0}, {"--no-tail", "--no-tail", 0, 0}, {"--region", "--region", 1, 0}, {"--watch", "--watch", 0, 0}, {"-a", "--app", 1, 0},
 	{"-c", "--config", 1, 111}, {"-i", "--instance", 1, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-tail", 0, 0}, {"-r", "--region", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row391 = Row{Options: &options390, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row390 = Row{Options: &options389, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts392 = []Act{
+var acts391 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options393 = Options{List: []Option{
+var options392 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row394 = Row{Options: &options393, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row393 = Row{Options: &options392, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options395 = Options{List: []Option{
+var options394 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row396 = Row{Options: &options395, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row395 = Row{Options: &options394, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts397 = []Act{
+var acts396 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -2218,40 +2216,40 @@ var acts397 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options398 = Options{List: []Option{
+var options397 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row398 = Row{Options: &options397, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row400 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row399 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options401 = Options{List: []Option{
+var options400 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row402 = Row{Options: &options401, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options403 = Options{List: []Option{
+var options402 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 33}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 33},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row404 = Row{Options: &options403, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row403 = Row{Options: &options402, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse405 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse404 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options406 = Options{List: []Option{
+var options405 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts407 = []Act{
+var acts406 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -2260,15 +2258,15 @@ var acts407 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse408 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse407 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options409 = Options{List: []Option{
+var options408 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row410 = Row{Options: &options409, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts411 = []Act{
+var acts410 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2300,37 +2298,37 @@ var acts411 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row412 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row411 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options413 = Options{List: []Option{
+var options412 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row413 = Row{Options: &options412, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse415 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse414 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options416 = Options{List: []Option{
+var options415 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row417 = Row{Options: &options416, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row416 = Row{Options: &options415, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse418 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse417 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options419 = Options{List: []Option{
+var options418 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row420 = Row{Options: &options419, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row419 = Row{Options: &options418, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options421 = Options{List: []Option{
+var options420 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2338,9 +2336,9 @@ var options421 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row422 = Row{Options: &options421, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row421 = Row{Options: &options420, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options423 = Options{List: []Option{
+var options422 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -2355,58 +2353,58 @@ var options423 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row424 = Row{Options: &options423, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts425 = []Act{
+var acts424 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options426 = Options{List: []Option{
+var options425 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row427 = Row{Options: &options426, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options428 = Options{List: []Option{
+var options427 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row429 = Row{Options: &options428, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row428 = Row{Options: &options427, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options430 = Options{List: []Option{
+var options429 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row431 = Row{Options: &options430, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row430 = Row{Options: &options429, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options432 = Options{List: []Option{
+var options431 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row432 = Row{Options: &options431, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse434 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse433 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options435 = Options{List: []Option{
+var options434 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row436 = Row{Options: &options435, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row435 = Row{Options: &options434, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse437 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse436 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options438 = Options{List: []Option{
+var options437 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 0}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2414,58 +2412,58 @@ var options438 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row438 = Row{Options: &options437, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse440 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse439 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options441 = Options{List: []Option{
+var options440 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row441 = Row{Options: &options440, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options443 = Options{List: []Option{
+var options442 = Options{List: []Option{
 	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row444 = Row{Options: &options443, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row443 = Row{Options: &options442, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options445 = Options{List: []Option{
+var options444 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--cached", "--cached", 0, 0}, {"--filters", "--filters", 0, 120}, {"--no-index", "--no-index", 0, 0}, {"--non-matching", "--non-matching", 0, 0},
 	{"--path", "--path", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"--verbose", "--verbose", 0, 0}, {"-a", "--all", 0, 0}, {"-n", "--non-matching", 0, 0},
 	{"-q", "--quiet", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "-w", 0, 33}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options447 = Options{List: []Option{
+var options446 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
 	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row448 = Row{Options: &options447, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row447 = Row{Options: &options446, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options449 = Options{List: []Option{
+var options448 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--no-overlay", "--no-overlay", 0, 33}, {"--orphan", "--orphan", 1, 0},
 	{"--ours", "--ours", 0, 33}, {"--overlay", "--no-overlay", 0, 33}, {"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 33}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33},
 	{"--track", "--track", 2, 0}, {"-2", "-3", 0, 33}, {"-3", "-3", 0, 33}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0},
 	{"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 33}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row450 = Row{Options: &options449, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row449 = Row{Options: &options448, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse451 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse450 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options452 = Options{List: []Option{
+var options451 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row453 = Row{Options: &options452, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options454 = Options{List: []Option{
+var options453 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2477,26 +2475,26 @@ var options454 = Options{List: []Option{
 	{"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row455 = Row{Options: &options454, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options456 = Options{List: []Option{
+var options455 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row456 = Row{Options: &options455, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse458 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse457 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options459 = Options{List: []Option{
+var options458 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row459 = Row{Options: &options458, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options461 = Options{List: []Option{
+var options460 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2504,9 +2502,9 @@ var options461 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row461 = Row{Options: &options460, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options463 = Options{List: []Option{
+var options462 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2514,39 +2512,39 @@ var options463 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row463 = Row{Options: &options462, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options465 = Options{List: []Option{
+var options464 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
 	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row466 = Row{Options: &options465, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row465 = Row{Options: &options464, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse467 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse466 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options468 = Options{List: []Option{
+var options467 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row468 = Row{Options: &options467, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options470 = Options{List: []Option{
+var options469 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row471 = Row{Options: &options470, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row470 = Row{Options: &options469, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse472 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse471 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options473 = Options{List: []Option{
+var options472 = Options{List: []Option{
 	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
 	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row473 = Row{Options: &options472, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options475 = Options{List: []Option{
+var options474 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2560,140 +2558,140 @@ var options475 = Options{List: []Option{
 	{"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row475 = Row{Options: &options474, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options477 = Options{List: []Option{
+var options476 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row477 = Row{Options: &options476, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse479 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse478 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options480 = Options{List: []Option{
+var options479 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row481 = Row{Options: &options480, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options482 = Options{List: []Option{
+var options481 = Options{List: []Option{
 	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 33}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row483 = Row{Options: &options482, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row482 = Row{Options: &options481, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options484 = Options{List: []Option{
+var options483 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 33}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row485 = Row{Options: &options484, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row484 = Row{Options: &options483, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options486 = Options{List: []Option{
+var options485 = Options{List: []Option{
 	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row487 = Row{Options: &options486, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options488 = Options{List: []Option{
+var options487 = Options{List: []Option{
 	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row489 = Row{Options: &options488, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options490 = Options{List: []Option{
+var options489 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
 	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row491 = Row{Options: &options490, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row490 = Row{Options: &options489, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options492 = Options{List: []Option{
+var options491 = Options{List: []Option{
 	{"--allow-unrelated-histories", "--allow-unrelated-histories", 0, 0}, {"--merge-base", "--merge-base", 1, 0}, {"--messages", "--messages", 0, 0}, {"--name-only", "--name-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--strategy-option", "--strategy-option", 1, 0}, {"--trivial-merge", "--trivial-merge", 0, 0},
 	{"--write-tree", "--write-tree", 0, 0}, {"-X", "--strategy-option", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row493 = Row{Options: &options492, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options494 = Options{List: []Option{
+var options493 = Options{List: []Option{
 	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row495 = Row{Options: &options494, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options496 = Options{List: []Option{
+var options495 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row496 = Row{Options: &options495, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options498 = Options{List: []Option{
+var options497 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row498 = Row{Options: &options497, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse500 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse499 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options501 = Options{List: []Option{
+var options500 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row501 = Row{Options: &options500, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse503 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse502 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options504 = Options{List: []Option{
+var options503 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row505 = Row{Options: &options504, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row504 = Row{Options: &options503, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options506 = Options{List: []Option{
+var options505 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row507 = Row{Options: &options506, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options508 = Options{List: []Option{
+var options507 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row508 = Row{Options: &options507, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options510 = Options{List: []Option{
+var options509 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row511 = Row{Options: &options510, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row510 = Row{Options: &options509, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse512 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse511 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options513 = Options{List: []Option{
+var options512 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row513 = Row{Options: &options512, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse515 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse514 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse516 = []Worse{{When: []string{"<operand>", "-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: false}}
+var worse515 = []Worse{{When: []string{"<operand>", "-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: false}}
 
-var options517 = Options{List: []Option{
+var options516 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2705,93 +2703,93 @@ var options517 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row518 = Row{Options: &options517, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options519 = Options{List: []Option{
+var options518 = Options{List: []Option{
 	{"--all", "--all", 0, 33}, {"--include-untracked", "--include-untracked", 0, 0}, {"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "--all", 0, 33}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0},
 	{"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-u", "--include-untracked", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row520 = Row{Options: &options519, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row519 = Row{Options: &options518, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options521 = Options{List: []Option{
+var options520 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row522 = Row{Options: &options521, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row521 = Row{Options: &options520, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options523 = Options{List: []Option{
+var options522 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row524 = Row{Options: &options523, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row523 = Row{Options: &options522, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options525 = Options{List: []Option{
+var options524 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row525 = Row{Options: &options524, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse527 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse526 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse528 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse527 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options529 = Options{List: []Option{
+var options528 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse531 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse530 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse532 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse531 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options533 = Options{List: []Option{
+var options532 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row534 = Row{Options: &options533, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row533 = Row{Options: &options532, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options535 = Options{List: []Option{
+var options534 = Options{List: []Option{
 	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row535 = Row{Options: &options534, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options537 = Options{List: []Option{
+var options536 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row538 = Row{Options: &options537, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row537 = Row{Options: &options536, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options539 = Options{List: []Option{
+var options538 = Options{List: []Option{
 	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
 	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row539 = Row{Options: &options538, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options541 = Options{List: []Option{
+var options540 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row542 = Row{Options: &options541, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row541 = Row{Options: &options540, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options543 = Options{List: []Option{
+var options542 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row543 = Row{Options: &options542, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options545 = Options{List: []Option{
+var options544 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2799,34 +2797,34 @@ var options545 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row545 = Row{Options: &options544, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse547 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse546 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options548 = Options{List: []Option{
+var options547 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row549 = Row{Options: &options548, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row548 = Row{Options: &options547, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options550 = Options{List: []Option{
+var options549 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row551 = Row{Options: &options550, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row550 = Row{Options: &options549, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse552 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse551 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options553 = Options{List: []Option{
+var options552 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row553 = Row{Options: &options552, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse555 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse554 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options556 = Options{List: []Option{
+var options555 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2840,17 +2838,17 @@ var options556 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row557 = Row{Options: &options556, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options558 = Options{List: []Option{
+var options557 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row559 = Row{Options: &options558, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row558 = Row{Options: &options557, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row560 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row559 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options561 = Options{List: []Option{
+var options560 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0},
@@ -2859,9 +2857,9 @@ var options561 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row562 = Row{Options: &options561, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row561 = Row{Options: &options560, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options563 = Options{List: []Option{
+var options562 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2869,86 +2867,86 @@ var options563 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row564 = Row{Options: &options563, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row563 = Row{Options: &options562, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse565 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse564 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row566 = Row{Options: &options556, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row565 = Row{Options: &options555, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options567 = Options{List: []Option{
+var options566 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row568 = Row{Options: &options567, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row567 = Row{Options: &options566, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options569 = Options{List: []Option{
+var options568 = Options{List: []Option{
 	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row570 = Row{Options: &options569, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row569 = Row{Options: &options568, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options571 = Options{List: []Option{
+var options570 = Options{List: []Option{
 	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row572 = Row{Options: &options571, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row571 = Row{Options: &options570, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options573 = Options{List: []Option{
+var options572 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row574 = Row{Options: &options573, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row573 = Row{Options: &options572, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options575 = Options{List: []Option{
+var options574 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row576 = Row{Options: &options575, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row575 = Row{Options: &options574, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse577 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse576 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options578 = Options{List: []Option{
+var options577 = Options{List: []Option{
 	{"-cpuprofile", "-trace", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-memprofile", "-trace", 1, 119}, {"-memrate", "-memrate", 1, 0},
 	{"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-trace", "-trace", 1, 119}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row579 = Row{Options: &options578, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row578 = Row{Options: &options577, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options580 = Options{List: []Option{
+var options579 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-merge-base", "--new-from-rev", 1, 0}, {"--new-from-patch", "--new-from-patch", 1, 114}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 87},
 	{"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119}, {"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0},
 	{"--schema", "--schema", 1, 111}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119}, {"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row581 = Row{Options: &options580, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row580 = Row{Options: &options579, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper582 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper581 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options583 = Options{List: []Option{
+var options582 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row584 = Row{Options: &options583, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row583 = Row{Options: &options582, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options585 = Options{List: []Option{
+var options584 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row586 = Row{Options: &options585, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row585 = Row{Options: &options584, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options587 = Options{List: []Option{
+var options586 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row588 = Row{Options: &options587, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row587 = Row{Options: &options586, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options589 = Options{List: []Option{
+var options588 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--project-prop", "--project-prop", 1, 68},
 	{"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--system-prop", "--system-prop", 1, 68}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0},
@@ -2958,9 +2956,9 @@ var options589 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row590 = Row{Options: &options589, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row589 = Row{Options: &options588, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts591 = []Act{
+var acts590 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -2983,25 +2981,25 @@ var acts591 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options592 = Options{List: []Option{
+var options591 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row593 = Row{Options: &options592, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row592 = Row{Options: &options591, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options594 = Options{List: []Option{
+var options593 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row595 = Row{Options: &options594, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row594 = Row{Options: &options593, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts596 = []Act{
+var acts595 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts597 = []Act{
+var acts596 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3011,38 +3009,38 @@ var acts597 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options598 = Options{List: []Option{
+var options597 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--data-dir", "--data-dir", 1, 116}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0},
 	{"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 33},
 	{"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0},
 	{"-p", "--project", 1, 33}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row599 = Row{Options: &options598, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row598 = Row{Options: &options597, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options600 = Options{List: []Option{
+var options599 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row601 = Row{Options: &options600, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row600 = Row{Options: &options599, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options602 = Options{List: []Option{
+var options601 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper603 = Wrapper{Options: &options602, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper602 = Wrapper{Options: &options601, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options604 = Options{List: []Option{
+var options603 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--pass-credentials", "--pass-credentials", 0, 33}, {"--password", "--password", 1, 33}, {"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repo", "--repo", 1, 33}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"--username", "--username", 1, 33},
 	{"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row605 = Row{Options: &options604, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row604 = Row{Options: &options603, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts606 = []Act{
+var acts605 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -3061,16 +3059,16 @@ var acts606 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row607 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row606 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options608 = Options{List: []Option{
+var options607 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row609 = Row{Options: &options608, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row608 = Row{Options: &options607, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts610 = []Act{
+var acts609 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3099,58 +3097,58 @@ var acts610 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options611 = Options{List: []Option{
+var options610 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--dyno-name", "--dyno-name", 1, 0}, {"--json", "--json", 0, 0}, {"--num", "--num", 1, 0}, {"--remote", "--remote", 1, 0}, {"--source", "--source", 1, 0}, {"--tail", "--tail", 0, 0}, {"-a", "--app", 1, 0},
 	{"-d", "--dyno-name", 1, 0}, {"-n", "--num", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--source", 1, 0}, {"-t", "--tail", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row612 = Row{Options: &options611, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row611 = Row{Options: &options610, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options613 = Options{List: []Option{
+var options612 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper614 = Wrapper{Options: &options613, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper613 = Wrapper{Options: &options612, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options615 = Options{List: []Option{
+var options614 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row616 = Row{Options: &options615, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row615 = Row{Options: &options614, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options617 = Options{List: []Option{
+var options616 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row618 = Row{Options: &options617, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row617 = Row{Options: &options616, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options619 = Options{List: []Option{
+var options618 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language620 = Language{Options: &options619, Python: false}
+var language619 = Language{Options: &options618, Python: false}
 
-var worse621 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse620 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts622 = []Act{
+var acts621 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options623 = Options{List: []Option{
+var options622 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row624 = Row{Options: &options623, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row623 = Row{Options: &options622, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse625 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse624 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options626 = Options{List: []Option{
+var options625 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--auth", "--auth", 1, 0}, {"--auth-type", "--auth-type", 1, 0}, {"--bearer", "--bearer", 1, 0}, {"--body", "--body", 0, 0}, {"--boundary", "--boundary", 1, 0}, {"--cert", "--cert", 1, 114}, {"--cert-key", "--cert-key", 1, 114},
 	{"--cert-key-pass", "--cert-key-pass", 1, 0}, {"--check-status", "--check-status", 0, 0}, {"--chunked", "--chunked", 0, 0}, {"--ciphers", "--ciphers", 1, 0}, {"--compress", "--compress", 0, 0}, {"--continue", "--continue", 0, 0}, {"--default-scheme", "--default-scheme", 1, 0}, {"--download", "--download", 0, 0},
 	{"--follow", "--follow", 0, 0}, {"--form", "--form", 0, 0}, {"--format-options", "--format-options", 1, 0}, {"--headers", "--headers", 0, 0}, {"--ignore-stdin", "--ignore-stdin", 0, 0}, {"--json", "--json", 0, 0}, {"--max-headers", "--max-headers", 1, 0}, {"--max-redirects", "--max-redirects", 1, 0},
@@ -3162,23 +3160,23 @@ var options626 = Options{List: []Option{
 	{"-x", "--compress", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row627 = Row{Options: &options626, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row626 = Row{Options: &options625, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts628 = []Act{
+var acts627 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options629 = Options{List: []Option{
+var options628 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row630 = Row{Options: &options629, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row629 = Row{Options: &options628, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options631 = Options{List: []Option{
+var options630 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3186,58 +3184,58 @@ var options631 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper632 = Wrapper{Options: &options631, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper631 = Wrapper{Options: &options630, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options633 = Options{List: []Option{
+var options632 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper634 = Wrapper{Options: &options633, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper633 = Wrapper{Options: &options632, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options635 = Options{List: []Option{
+var options634 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row636 = Row{Options: &options635, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row635 = Row{Options: &options634, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options637 = Options{List: []Option{
+var options636 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper638 = Wrapper{Options: &options637, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper637 = Wrapper{Options: &options636, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options639 = Options{List: []Option{
+var options638 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper640 = Wrapper{Options: &options639, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper639 = Wrapper{Options: &options638, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options641 = Options{List: []Option{
+var options640 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row642 = Row{Options: &options641, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row641 = Row{Options: &options640, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options643 = Options{List: []Option{
+var options642 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row644 = Row{Options: &options643, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row643 = Row{Options: &options642, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options645 = Options{List: []Option{
+var options644 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper646 = Wrapper{Options: &options645, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper645 = Wrapper{Options: &options644, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options647 = Options{List: []Option{
+var options646 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3245,68 +3243,68 @@ var options647 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row648 = Row{Options: &options647, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row647 = Row{Options: &options646, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper649 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper648 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options650 = Options{List: []Option{
+var options649 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language651 = Language{Options: &options650, Python: false}
+var language650 = Language{Options: &options649, Python: false}
 
-var options652 = Options{List: []Option{
+var options651 = Options{List: []Option{
 	{"--no-absolute-filenames", "--no-absolute-filenames", 0, 0}, {"--rsh-command", "--rsh-command", 1, 120}, {"--to-stdout", "--to-stdout", 0, 0}, {"-D", "-D", 1, 100}, {"-F", "-F", 1, 119}, {"-I", "-I", 1, 114}, {"-J", "-J", 1, 120}, {"-O", "-O", 1, 119},
 	{"-o", "-o", 1, 119}, {"-s", "-s", 1, 33}, {"-si", "-si", 0, 0}, {"-so", "-so", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row653 = Row{Options: &options652, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row652 = Row{Options: &options651, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive654 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive653 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options655 = Options{List: []Option{
+var options654 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row656 = Row{Options: &options655, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row655 = Row{Options: &options654, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options657 = Options{List: []Option{
+var options656 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row658 = Row{Options: &options657, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row657 = Row{Options: &options656, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options659 = Options{List: []Option{
+var options658 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"--system", "--upgrade-module-path", 1, 120}, {"--upgrade-module-path", "--upgrade-module-path", 1, 120}, {"-Xstdout", "-Xstdout", 1, 119}, {"-agentlib", "-agentlib", 1, 120}, {"-bootclasspath", "--upgrade-module-path", 1, 120},
 	{"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-endorseddirs", "--upgrade-module-path", 1, 120}, {"-extdirs", "--upgrade-module-path", 1, 120}, {"-h", "-h", 1, 116}, {"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0},
 	{"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row660 = Row{Options: &options659, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row659 = Row{Options: &options658, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options661 = Options{List: []Option{
+var options660 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language662 = Language{Options: &options661, Python: false}
+var language661 = Language{Options: &options660, Python: false}
 
-var options663 = Options{List: []Option{
+var options662 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row663 = Row{Options: &options662, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options665 = Options{List: []Option{
+var options664 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3317,21 +3315,21 @@ var options665 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row666 = Row{Options: &options665, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row665 = Row{Options: &options664, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options667 = Options{List: []Option{
+var options666 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row668 = Row{Options: &options667, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row667 = Row{Options: &options666, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options669 = Options{List: []Option{
+var options668 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row670 = Row{Options: &options669, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row669 = Row{Options: &options668, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options671 = Options{List: []Option{
+var options670 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3342,11 +3340,11 @@ var options671 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row672 = Row{Options: &options671, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row671 = Row{Options: &options670, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse673 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse672 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts674 = []Act{
+var acts673 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3354,22 +3352,22 @@ var acts674 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options675 = Options{List: []Option{
+var options674 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row675 = Row{Options: &options674, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options677 = Options{List: []Option{
+var options676 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row678 = Row{Options: &options677, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row677 = Row{Options: &options676, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts679 = []Act{
+var acts678 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3387,7 +3385,7 @@ var acts679 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts680 = []Act{
+var acts679 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3408,7 +3406,7 @@ var acts680 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts681 = []Act{
+var acts680 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3416,87 +3414,87 @@ var acts681 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options682 = Options{List: []Option{
+var options681 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Werror", "-Werror", 0, 0}, {"-Xfriend-paths", "-Xfriend-paths", 1, 0}, {"-Xplugin", "-jdk-home", 1, 120}, {"-api-version", "-api-version", 1, 0}, {"-classpath", "-classpath", 1, 0}, {"-cp", "-classpath", 1, 0}, {"-d", "-d", 1, 119},
 	{"-include-runtime", "-include-runtime", 0, 0}, {"-jdk-home", "-jdk-home", 1, 120}, {"-jvm-target", "-jvm-target", 1, 0}, {"-kotlin-home", "-jdk-home", 1, 120}, {"-language-version", "-language-version", 1, 0}, {"-module-name", "-module-name", 1, 0}, {"-no-reflect", "-no-reflect", 0, 0}, {"-no-stdlib", "-no-stdlib", 0, 0},
 	{"-nowarn", "-nowarn", 0, 0}, {"-opt-in", "-opt-in", 1, 0}, {"-progressive", "-progressive", 0, 0}, {"-script", "-script", 0, 120}, {"-verbose", "-verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row683 = Row{Options: &options682, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row682 = Row{Options: &options681, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options684 = Options{List: []Option{
+var options683 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
 	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-help", "-help", 0, 0}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120},
 	{"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-version", "-version", 0, 0}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language685 = Language{Options: &options684, Python: false}
+var language684 = Language{Options: &options683, Python: false}
 
-var options686 = Options{List: []Option{
+var options685 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row687 = Row{Options: &options686, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row686 = Row{Options: &options685, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options688 = Options{List: []Option{
+var options687 = Options{List: []Option{
 	{"--dry-run", "--dry-run", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--output", "--output", 1, 0}, {"-f", "--filename", 1, 114}, {"-k", "--kustomize", 1, 120}, {"-n", "--namespace", 1, 0},
 	{"-o", "--output", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row689 = Row{Options: &options688, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options690 = Options{List: []Option{
+var options689 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row691 = Row{Options: &options690, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row690 = Row{Options: &options689, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse692 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse691 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse693 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse692 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options694 = Options{List: []Option{
+var options693 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper695 = Wrapper{Options: &options694, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper694 = Wrapper{Options: &options693, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options696 = Options{List: []Option{
+var options695 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row697 = Row{Options: &options696, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row696 = Row{Options: &options695, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options698 = Options{List: []Option{
+var options697 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper699 = Wrapper{Options: &options698, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper698 = Wrapper{Options: &options697, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options700 = Options{List: []Option{
+var options699 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row701 = Row{Options: &options700, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row700 = Row{Options: &options699, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options702 = Options{List: []Option{
+var options701 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag", "--tag", 1, 33}, {"--tag-file", "--tag-file", 1, 108},
 	{"-D", "-D", 1, 0}, {"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 108}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120},
 	{"-o", "--log-file", 1, 119}, {"-p", "--pattern", 1, 0}, {"-t", "--tag", 1, 33}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row703 = Row{Options: &options702, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row702 = Row{Options: &options701, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts704 = []Act{
+var acts703 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3504,7 +3502,7 @@ var acts704 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options705 = Options{List: []Option{
+var options704 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3515,53 +3513,53 @@ var options705 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row705 = Row{Options: &options704, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options707 = Options{List: []Option{
+var options706 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row708 = Row{Options: &options707, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row707 = Row{Options: &options706, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options709 = Options{List: []Option{
+var options708 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row710 = Row{Options: &options709, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row709 = Row{Options: &options708, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts711 = []Act{
+var acts710 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options712 = Options{List: []Option{
+var options711 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row713 = Row{Options: &options712, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row712 = Row{Options: &options711, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options714 = Options{List: []Option{
+var options713 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row715 = Row{Options: &options714, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options716 = Options{List: []Option{
+var options715 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row717 = Row{Options: &options716, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row716 = Row{Options: &options715, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options718 = Options{List: []Option{
+var options717 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row719 = Row{Options: &options718, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row718 = Row{Options: &options717, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options720 = Options{List: []Option{
+var options719 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3571,32 +3569,32 @@ var options720 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper721 = Wrapper{Options: &options720, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper720 = Wrapper{Options: &options719, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options722 = Options{List: []Option{
+var options721 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row723 = Row{Options: &options722, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row722 = Row{Options: &options721, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options724 = Options{List: []Option{
+var options723 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row725 = Row{Options: &options724, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row724 = Row{Options: &options723, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options726 = Options{List: []Option{
+var options725 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row727 = Row{Options: &options726, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row726 = Row{Options: &options725, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options728 = Options{List: []Option{
+var options727 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3606,36 +3604,36 @@ var options728 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row729 = Row{Options: &options728, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row728 = Row{Options: &options727, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options730 = Options{List: []Option{
+var options729 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 120}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 120}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row731 = Row{Options: &options730, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row730 = Row{Options: &options729, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts732 = []Act{
+var acts731 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options733 = Options{List: []Option{
+var options732 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row734 = Row{Options: &options733, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row733 = Row{Options: &options732, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse735 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse734 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts736 = []Act{
+var acts735 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3650,36 +3648,36 @@ var acts736 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options737 = Options{List: []Option{
+var options736 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row738 = Row{Options: &options737, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row737 = Row{Options: &options736, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options739 = Options{List: []Option{
+var options738 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row740 = Row{Options: &options739, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row739 = Row{Options: &options738, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options741 = Options{List: []Option{
+var options740 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row741 = Row{Options: &options740, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options743 = Options{List: []Option{
+var options742 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row744 = Row{Options: &options743, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row743 = Row{Options: &options742, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse745 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse744 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts746 = []Act{
+var acts745 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3688,29 +3686,29 @@ var acts746 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options747 = Options{List: []Option{
+var options746 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper748 = Wrapper{Options: &options747, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper747 = Wrapper{Options: &options746, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options749 = Options{List: []Option{
+var options748 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper750 = Wrapper{Options: &options749, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper749 = Wrapper{Options: &options748, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options751 = Options{List: []Option{
+var options750 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row752 = Row{Options: &options751, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row751 = Row{Options: &options750, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts753 = []Act{
+var acts752 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3721,25 +3719,25 @@ var acts753 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options754 = Options{List: []Option{
+var options753 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row755 = Row{Options: &options754, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row754 = Row{Options: &options753, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options756 = Options{List: []Option{
+var options755 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 101}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 101}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row757 = Row{Options: &options756, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row756 = Row{Options: &options755, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options758 = Options{List: []Option{
+var options757 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row759 = Row{Options: &options758, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row758 = Row{Options: &options757, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts760 = []Act{
+var acts759 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3750,31 +3748,31 @@ var acts760 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options761 = Options{List: []Option{
+var options760 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row762 = Row{Options: &options761, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row761 = Row{Options: &options760, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts763 = []Act{
+var acts762 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options764 = Options{List: []Option{
+var options763 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper765 = Wrapper{Options: &options764, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper764 = Wrapper{Options: &options763, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row766 = Row{Options: &options707, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row765 = Row{Options: &options706, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts767 = []Act{
+var acts766 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var options768 = Options{List: []Option{
+var options767 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--define", "--define", 1, 68}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0},
 	{"--fail-never", "--fail-never", 0, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120},
@@ -3785,11 +3783,11 @@ var options768 = Options{List: []Option{
 	{"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row769 = Row{Options: &options768, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row768 = Row{Options: &options767, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row770 = Row{Options: &options304, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row769 = Row{Options: &options303, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options771 = Options{List: []Option{
+var options770 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3801,24 +3799,24 @@ var options771 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row771 = Row{Options: &options770, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options773 = Options{List: []Option{
+var options772 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row774 = Row{Options: &options773, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row773 = Row{Options: &options772, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options775 = Options{List: []Option{
+var options774 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row776 = Row{Options: &options775, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row775 = Row{Options: &options774, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts777 = []Act{
+var acts776 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3832,7 +3830,7 @@ var acts777 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts778 = []Act{
+var acts777 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3844,29 +3842,29 @@ var acts778 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options779 = Options{List: []Option{
+var options778 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper780 = Wrapper{Options: &options779, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper779 = Wrapper{Options: &options778, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options781 = Options{List: []Option{
+var options780 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
 	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row782 = Row{Options: &options781, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row781 = Row{Options: &options780, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options783 = Options{List: []Option{
+var options782 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper784 = Wrapper{Options: &options783, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper783 = Wrapper{Options: &options782, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts785 = []Act{
+var acts784 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3877,20 +3875,20 @@ var acts785 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options786 = Options{List: []Option{
+var options785 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row787 = Row{Options: &options786, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row786 = Row{Options: &options785, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options788 = Options{List: []Option{
+var options787 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row789 = Row{Options: &options788, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row788 = Row{Options: &options787, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options790 = Options{List: []Option{
+var options789 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -3900,24 +3898,24 @@ var options790 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language791 = Language{Options: &options790, Python: false}
+var language790 = Language{Options: &options789, Python: false}
 
-var options792 = Options{List: []Option{
+var options791 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper793 = Wrapper{Options: &options792, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper792 = Wrapper{Options: &options791, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options794 = Options{List: []Option{
+var options793 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper795 = Wrapper{Options: &options794, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper794 = Wrapper{Options: &options793, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts796 = []Act{
+var acts795 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3935,7 +3933,7 @@ var acts796 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options797 = Options{List: []Option{
+var options796 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envdir", "--envdir", 1, 116}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33},
 	{"--force-python", "--force-python", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--keywords", "--keywords", 1, 0}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0},
 	{"--pre", "--pre", 0, 0}, {"--python", "-P", 1, 120}, {"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--report", "--report", 1, 119}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0},
@@ -3943,15 +3941,15 @@ var options797 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-k", "--keywords", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row798 = Row{Options: &options797, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row797 = Row{Options: &options796, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse799 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse798 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts800 = []Act{
+var acts799 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options801 = Options{List: []Option{
+var options800 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3963,9 +3961,9 @@ var options801 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row802 = Row{Options: &options801, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row801 = Row{Options: &options800, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options803 = Options{List: []Option{
+var options802 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3978,11 +3976,11 @@ var options803 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row804 = Row{Options: &options803, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row803 = Row{Options: &options802, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse805 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse804 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options806 = Options{List: []Option{
+var options805 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3994,9 +3992,9 @@ var options806 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row806 = Row{Options: &options805, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options808 = Options{List: []Option{
+var options807 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4007,15 +4005,15 @@ var options808 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row809 = Row{Options: &options808, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row808 = Row{Options: &options807, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row810 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row809 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse811 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse810 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row812 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row811 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options813 = Options{List: []Option{
+var options812 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -4023,52 +4021,52 @@ var options813 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper814 = Wrapper{Options: &options813, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper813 = Wrapper{Options: &options812, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options815 = Options{List: []Option{
+var options814 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper816 = Wrapper{Options: &options815, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper815 = Wrapper{Options: &options814, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options817 = Options{List: []Option{
+var options816 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row818 = Row{Options: &options817, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row817 = Row{Options: &options816, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options819 = Options{List: []Option{
+var options818 = Options{List: []Option{
 	{"--base", "--head", 1, 82}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0},
 	{"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116},
 	{"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119}, {"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0},
 	{"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row820 = Row{Options: &options819, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row819 = Row{Options: &options818, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse821 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse820 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse822 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse821 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options823 = Options{List: []Option{
+var options822 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row824 = Row{Options: &options823, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row823 = Row{Options: &options822, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options825 = Options{List: []Option{
+var options824 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row826 = Row{Options: &options825, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row825 = Row{Options: &options824, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options827 = Options{List: []Option{
+var options826 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -4077,17 +4075,17 @@ var options827 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row828 = Row{Options: &options827, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row827 = Row{Options: &options826, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse829 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse828 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts830 = []Act{
+var acts829 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options831 = Options{List: []Option{
+var options830 = Options{List: []Option{
 	{"--alter", "--alter", 0, 109}, {"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache", "--cache", 2, 119}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119},
 	{"--coverage-html", "--coverage-html", 1, 116}, {"--dump-taint-graph", "--dump-taint-graph", 1, 119}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--file-list", "--file-list", 1, 108}, {"--filter", "--filter", 1, 102}, {"--generate-baseline", "--use-baseline", 1, 119}, {"--generate-stubs", "--dump-taint-graph", 1, 119},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--pro", "--pro", 0, 33},
@@ -4096,15 +4094,15 @@ var options831 = Options{List: []Option{
 	{"--use-baseline", "--use-baseline", 1, 119}, {"-a", "-a", 1, 120}, {"-b", "--use-baseline", 1, 119}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row832 = Row{Options: &options831, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row831 = Row{Options: &options830, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options833 = Options{List: []Option{
+var options832 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row834 = Row{Options: &options833, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row833 = Row{Options: &options832, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options835 = Options{List: []Option{
+var options834 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -4112,83 +4110,83 @@ var options835 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row836 = Row{Options: &options835, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row835 = Row{Options: &options834, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive837 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive836 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options838 = Options{List: []Option{
+var options837 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper839 = Wrapper{Options: &options838, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper838 = Wrapper{Options: &options837, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options840 = Options{List: []Option{
+var options839 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language841 = Language{Options: &options840, Python: false}
+var language840 = Language{Options: &options839, Python: false}
 
-var options842 = Options{List: []Option{
+var options841 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language843 = Language{Options: &options842, Python: false}
+var language842 = Language{Options: &options841, Python: false}
 
-var options844 = Options{List: []Option{
+var options843 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row845 = Row{Options: &options844, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row844 = Row{Options: &options843, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse846 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse845 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options847 = Options{List: []Option{
+var options846 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options849 = Options{List: []Option{
+var options848 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--generate-baseline", "--generate-baseline", 1, 119}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0},
 	{"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row850 = Row{Options: &options849, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row849 = Row{Options: &options848, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options851 = Options{List: []Option{
+var options850 = Options{List: []Option{
 	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row852 = Row{Options: &options851, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row851 = Row{Options: &options850, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options853 = Options{List: []Option{
+var options852 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row854 = Row{Options: &options853, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row853 = Row{Options: &options852, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options855 = Options{List: []Option{
+var options854 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row856 = Row{Options: &options855, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row855 = Row{Options: &options854, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options857 = Options{List: []Option{
+var options856 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -4196,64 +4194,64 @@ var options857 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row858 = Row{Options: &options857, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row857 = Row{Options: &options856, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse859 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse858 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options860 = Options{List: []Option{
+var options859 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row861 = Row{Options: &options860, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row860 = Row{Options: &options859, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options862 = Options{List: []Option{
+var options861 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper863 = Wrapper{Options: &options862, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper862 = Wrapper{Options: &options861, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options864 = Options{List: []Option{
+var options863 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper865 = Wrapper{Options: &options864, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper864 = Wrapper{Options: &options863, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options866 = Options{List: []Option{
+var options865 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--only-changed", "--only-changed", 2, 82}, {"--output", "--output", 1, 101},
 	{"--project", "--project", 1, 0}, {"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row866 = Row{Options: &options865, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options868 = Options{List: []Option{
+var options867 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row869 = Row{Options: &options868, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row868 = Row{Options: &options867, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options870 = Options{List: []Option{
+var options869 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 111}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 111}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row871 = Row{Options: &options870, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row870 = Row{Options: &options869, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options872 = Options{List: []Option{
+var options871 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper873 = Wrapper{Options: &options872, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper872 = Wrapper{Options: &options871, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options874 = Options{List: []Option{
+var options873 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4261,56 +4259,56 @@ var options874 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row875 = Row{Options: &options874, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row874 = Row{Options: &options873, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options876 = Options{List: []Option{
+var options875 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row877 = Row{Options: &options876, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row876 = Row{Options: &options875, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse878 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse877 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options879 = Options{List: []Option{
+var options878 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
 	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row879 = Row{Options: &options878, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options881 = Options{List: []Option{
+var options880 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row882 = Row{Options: &options881, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row881 = Row{Options: &options880, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options883 = Options{List: []Option{
+var options882 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row884 = Row{Options: &options883, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row883 = Row{Options: &options882, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options885 = Options{List: []Option{
+var options884 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 102},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row886 = Row{Options: &options885, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row885 = Row{Options: &options884, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse887 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse886 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options888 = Options{List: []Option{
+var options887 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--datasource-url", "--datasource-url", 1, 33}, {"--schema", "--schema", 1, 114}, {"--url", "--datasource-url", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row888 = Row{Options: &options887, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts890 = []Act{
+var acts889 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4319,7 +4317,7 @@ var acts890 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options891 = Options{List: []Option{
+var options890 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4328,23 +4326,23 @@ var options891 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper892 = Wrapper{Options: &options891, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper891 = Wrapper{Options: &options890, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options893 = Options{List: []Option{
+var options892 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row894 = Row{Options: &options893, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row893 = Row{Options: &options892, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options895 = Options{List: []Option{
+var options894 = Options{List: []Option{
 	{"--archive", "--archive", 1, 119}, {"--exec", "--exec", 1, 120}, {"--formatter", "--source", 1, 120}, {"--harness", "--source", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--rc", "--rc", 1, 120}, {"--source", "--source", 1, 120}, {"--state", "--state", 1, 0},
 	{"-I", "-I", 1, 120}, {"-M", "-M", 1, 120}, {"-P", "-P", 1, 120}, {"-a", "--archive", 1, 119}, {"-b", "-b", 0, 0}, {"-e", "--exec", 1, 120}, {"-j", "--jobs", 1, 0}, {"-l", "-l", 0, 0},
 	{"-r", "-r", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row896 = Row{Options: &options895, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row895 = Row{Options: &options894, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options897 = Options{List: []Option{
+var options896 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4356,23 +4354,23 @@ var options897 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row898 = Row{Options: &options897, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row897 = Row{Options: &options896, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options899 = Options{List: []Option{
+var options898 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row900 = Row{Options: &options899, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row899 = Row{Options: &options898, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options901 = Options{List: []Option{
+var options900 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row902 = Row{Options: &options901, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row901 = Row{Options: &options900, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts903 = []Act{
+var acts902 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4389,24 +4387,24 @@ var acts903 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options904 = Options{List: []Option{
+var options903 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row904 = Row{Options: &options903, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options906 = Options{List: []Option{
+var options905 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output", "--output-file", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120},
 	{"--rcfile", "--rcfile", 1, 111}, {"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"--spelling-private-dict-file", "--spelling-private-dict-file", 1, 119}, {"-c", "-c", 1, 33}, {"-f", "--output-format", 1, 87}, {"-i", "-i", 1, 109},
 	{"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row907 = Row{Options: &options906, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row906 = Row{Options: &options905, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options908 = Options{List: []Option{
+var options907 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
 	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
 	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 1, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
@@ -4420,13 +4418,13 @@ var options908 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row909 = Row{Options: &options908, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row908 = Row{Options: &options907, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse910 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse909 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse911 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse910 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts912 = []Act{
+var acts911 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4453,7 +4451,7 @@ var acts912 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts913 = []Act{
+var acts912 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4470,13 +4468,13 @@ var acts913 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options914 = Options{List: []Option{
+var options913 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper915 = Wrapper{Options: &options914, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper914 = Wrapper{Options: &options913, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts916 = []Act{
+var acts915 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4491,18 +4489,18 @@ var acts916 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options917 = Options{List: []Option{
+var options916 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options918 = Options{List: []Option{
+var options917 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row919 = Row{Options: &options918, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row918 = Row{Options: &options917, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts920 = []Act{
+var acts919 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4532,15 +4530,15 @@ var acts920 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options921 = Options{List: []Option{
+var options920 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper922 = Wrapper{Options: &options921, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper921 = Wrapper{Options: &options920, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts923 = []Act{
+var acts922 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4558,7 +4556,7 @@ var acts923 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts924 = []Act{
+var acts923 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4569,7 +4567,7 @@ var acts924 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options925 = Options{List: []Option{
+var options924 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4577,37 +4575,37 @@ var options925 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row926 = Row{Options: &options925, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row925 = Row{Options: &options924, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options927 = Options{List: []Option{
+var options926 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row928 = Row{Options: &options927, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row927 = Row{Options: &options926, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options929 = Options{List: []Option{
+var options928 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row930 = Row{Options: &options929, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row929 = Row{Options: &options928, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse931 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse930 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options932 = Options{List: []Option{
+var options931 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row933 = Row{Options: &options932, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row932 = Row{Options: &options931, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options934 = Options{List: []Option{
+var options933 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4616,11 +4614,11 @@ var options934 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row935 = Row{Options: &options934, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row934 = Row{Options: &options933, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse936 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse935 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts937 = []Act{
+var acts936 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4632,39 +4630,39 @@ var acts937 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var options938 = Options{List: []Option{
+var options937 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--cache-root", "--cache-root", 1, 116}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120},
 	{"--out", "--out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109},
 	{"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row939 = Row{Options: &options938, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row938 = Row{Options: &options937, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options940 = Options{List: []Option{
+var options939 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language941 = Language{Options: &options940, Python: false}
+var language940 = Language{Options: &options939, Python: false}
 
-var options942 = Options{List: []Option{
+var options941 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row943 = Row{Options: &options942, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row942 = Row{Options: &options941, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse944 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse943 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options945 = Options{List: []Option{
+var options944 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row946 = Row{Options: &options945, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row945 = Row{Options: &options944, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options947 = Options{List: []Option{
+var options946 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4673,37 +4671,37 @@ var options947 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row948 = Row{Options: &options947, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row947 = Row{Options: &options946, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options949 = Options{List: []Option{
+var options948 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper950 = Wrapper{Options: &options949, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper949 = Wrapper{Options: &options948, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options951 = Options{List: []Option{
+var options950 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row952 = Row{Options: &options951, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row951 = Row{Options: &options950, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options953 = Options{List: []Option{
+var options952 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row954 = Row{Options: &options953, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row953 = Row{Options: &options952, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options955 = Options{List: []Option{
+var options954 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row956 = Row{Options: &options955, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row955 = Row{Options: &options954, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options957 = Options{List: []Option{
+var options956 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4715,187 +4713,187 @@ var options957 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row958 = Row{Options: &options957, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row957 = Row{Options: &options956, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options959 = Options{List: []Option{
+var options958 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row960 = Row{Options: &options959, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row959 = Row{Options: &options958, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options961 = Options{List: []Option{
+var options960 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row962 = Row{Options: &options961, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row961 = Row{Options: &options960, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options963 = Options{List: []Option{
+var options962 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row964 = Row{Options: &options963, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row963 = Row{Options: &options962, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options965 = Options{List: []Option{
+var options964 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row966 = Row{Options: &options965, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row965 = Row{Options: &options964, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse967 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse966 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options968 = Options{List: []Option{
+var options967 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row969 = Row{Options: &options968, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row968 = Row{Options: &options967, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts970 = []Act{
+var acts969 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options971 = Options{List: []Option{
+var options970 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper972 = Wrapper{Options: &options971, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper971 = Wrapper{Options: &options970, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options973 = Options{List: []Option{
+var options972 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row974 = Row{Options: &options973, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row973 = Row{Options: &options972, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options975 = Options{List: []Option{
+var options974 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row976 = Row{Options: &options975, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row975 = Row{Options: &options974, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options977 = Options{List: []Option{
+var options976 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper978 = Wrapper{Options: &options977, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper977 = Wrapper{Options: &options976, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options979 = Options{List: []Option{
+var options978 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper980 = Wrapper{Options: &options979, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper979 = Wrapper{Options: &options978, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options981 = Options{List: []Option{
+var options980 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row982 = Row{Options: &options981, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row981 = Row{Options: &options980, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options983 = Options{List: []Option{
+var options982 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row984 = Row{Options: &options983, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row983 = Row{Options: &options982, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options985 = Options{List: []Option{
+var options984 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row986 = Row{Options: &options985, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row985 = Row{Options: &options984, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options987 = Options{List: []Option{
+var options986 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"--repeat", "--repeat", 0, 0}, {"--zero-terminated", "--zero-terminated", 0, 0}, {"-e", "--echo", 0, 0},
 	{"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0}, {"-o", "--output", 1, 119}, {"-r", "--repeat", 0, 0}, {"-z", "--zero-terminated", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row988 = Row{Options: &options987, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row987 = Row{Options: &options986, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options989 = Options{List: []Option{
+var options988 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper990 = Wrapper{Options: &options989, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper989 = Wrapper{Options: &options988, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options991 = Options{List: []Option{
+var options990 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper992 = Wrapper{Options: &options991, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper991 = Wrapper{Options: &options990, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options993 = Options{List: []Option{
+var options992 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row994 = Row{Options: &options993, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row993 = Row{Options: &options992, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options995 = Options{List: []Option{
+var options994 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row996 = Row{Options: &options995, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row995 = Row{Options: &options994, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options997 = Options{List: []Option{
+var options996 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row998 = Row{Options: &options997, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row997 = Row{Options: &options996, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options999 = Options{List: []Option{
+var options998 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1000 = Row{Options: &options999, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row999 = Row{Options: &options998, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1001 = Options{List: []Option{
+var options1000 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1002 = Row{Options: &options1001, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1001 = Row{Options: &options1000, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1003 = Options{List: []Option{
+var options1002 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1004 = Row{Options: &options1003, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row1003 = Row{Options: &options1002, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options1005 = Options{List: []Option{
+var options1004 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1006 = Wrapper{Options: &options1005, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1005 = Wrapper{Options: &options1004, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1007 = Options{List: []Option{
+var options1006 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1008 = Row{Options: &options1007, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1007 = Row{Options: &options1006, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1009 = Options{List: []Option{
+var options1008 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4905,28 +4903,28 @@ var options1009 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1010 = Row{Options: &options1009, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1009 = Row{Options: &options1008, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1011 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1012 = Row{Options: &options1011, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1011 = Row{Options: &options1010, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1013 = Options{List: []Option{
+var options1012 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1014 = Wrapper{Options: &options1013, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1013 = Wrapper{Options: &options1012, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1015 = Options{List: []Option{
+var options1014 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1016 = Row{Options: &options1015, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1015 = Row{Options: &options1014, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1017 = Options{List: []Option{
+var options1016 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4936,9 +4934,9 @@ var options1017 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1018 = Wrapper{Options: &options1017, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1017 = Wrapper{Options: &options1016, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts1019 = []Act{
+var acts1018 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4958,16 +4956,16 @@ var acts1019 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options1020 = Options{List: []Option{
+var options1019 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1021 = Row{Options: &options1020, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1020 = Row{Options: &options1019, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1022 = Options{List: []Option{
+var options1021 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -4975,17 +4973,17 @@ var options1022 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1023 = Row{Options: &options1022, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1022 = Row{Options: &options1021, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1024 = Options{List: []Option{
+var options1023 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1025 = Row{Options: &options1024, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1024 = Row{Options: &options1023, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1026 = []Act{
+var acts1025 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4994,17 +4992,17 @@ var acts1026 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1027 = Options{List: []Option{
+var options1026 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1028 = Row{Options: &options1027, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1027 = Row{Options: &options1026, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1029 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1028 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1030 = Options{List: []Option{
+var options1029 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -5013,21 +5011,21 @@ var options1030 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1031 = Wrapper{Options: &options1030, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper1030 = Wrapper{Options: &options1029, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options1032 = Options{List: []Option{
+var options1031 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1033 = Row{Options: &options1032, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1032 = Row{Options: &options1031, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1034 = Options{List: []Option{
+var options1033 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1035 = Row{Options: &options1034, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1034 = Row{Options: &options1033, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1036 = Options{List: []Option{
+var options1035 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -5036,17 +5034,17 @@ var options1036 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1037 = Row{Options: &options1036, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1036 = Row{Options: &options1035, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1038 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1037 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1039 = []Act{
+var acts1038 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1040 = Options{List: []Option{
+var options1039 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -5057,16 +5055,16 @@ var options1040 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1041 = Row{Options: &options1040, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1040 = Row{Options: &options1039, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1042 = Options{List: []Option{
+var options1041 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1043 = Wrapper{Options: &options1042, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1042 = Wrapper{Options: &options1041, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1044 = Options{List: []Option{
+var options1043 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -5075,21 +5073,21 @@ var options1044 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1045 = Row{Options: &options1044, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1044 = Row{Options: &options1043, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1046 = Options{List: []Option{
+var options1045 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1047 = Row{Options: &options1046, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1046 = Row{Options: &options1045, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1048 = Options{List: []Option{
+var options1047 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1049 = Row{Options: &options1048, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1048 = Row{Options: &options1047, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1050 = []Act{
+var acts1049 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -5103,102 +5101,102 @@ var acts1050 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1051 = Options{List: []Option{
+var options1050 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1052 = Row{Options: &options1051, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1051 = Row{Options: &options1050, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1053 = Options{List: []Option{
+var options1052 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1054 = Row{Options: &options1053, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1053 = Row{Options: &options1052, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1055 = Options{List: []Option{
+var options1054 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1055 = Row{Options: &options1054, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1057 = Options{List: []Option{
+var options1056 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1058 = Wrapper{Options: &options1057, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1057 = Wrapper{Options: &options1056, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1059 = Options{List: []Option{
+var options1058 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1060 = Wrapper{Options: &options1059, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1059 = Wrapper{Options: &options1058, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1061 = Options{List: []Option{
+var options1060 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1062 = Row{Options: &options1061, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1061 = Row{Options: &options1060, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1063 = Options{List: []Option{
+var options1062 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1064 = Row{Options: &options1063, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1063 = Row{Options: &options1062, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1065 = Options{List: []Option{
+var options1064 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1066 = Wrapper{Options: &options1065, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1065 = Wrapper{Options: &options1064, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1067 = Options{List: []Option{
+var options1066 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1068 = Row{Options: &options1067, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1067 = Row{Options: &options1066, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1069 = Options{List: []Option{
+var options1068 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1070 = Row{Options: &options1069, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1069 = Row{Options: &options1068, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1071 = Options{List: []Option{
+var options1070 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1072 = Row{Options: &options1071, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1071 = Row{Options: &options1070, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1073 = Options{List: []Option{
+var options1072 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1074 = Wrapper{Options: &options1073, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1073 = Wrapper{Options: &options1072, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1075 = Options{List: []Option{
+var options1074 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1076 = Row{Options: &options1075, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1075 = Row{Options: &options1074, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1077 = Options{List: []Option{
+var options1076 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5206,43 +5204,43 @@ var options1077 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1078 = Row{Options: &options1077, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1077 = Row{Options: &options1076, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1079 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1078 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1080 = Options{List: []Option{
+var options1079 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1081 = Row{Options: &options1080, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1080 = Row{Options: &options1079, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1082 = []Act{
+var acts1081 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1083 = Options{List: []Option{
+var options1082 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1084 = Wrapper{Options: &options1083, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1083 = Wrapper{Options: &options1082, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1085 = Options{List: []Option{
+var options1084 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1086 = Row{Options: &options1085, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1085 = Row{Options: &options1084, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1087 = Options{List: []Option{
+var options1086 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1088 = Row{Options: &options1087, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1087 = Row{Options: &options1086, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1089 = Options{List: []Option{
+var options1088 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5250,25 +5248,25 @@ var options1089 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1090 = Wrapper{Options: &options1089, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1089 = Wrapper{Options: &options1088, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1091 = Options{List: []Option{
+var options1090 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1092 = Row{Options: &options1091, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1091 = Row{Options: &options1090, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1093 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1092 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1094 = Options{List: []Option{
+var options1093 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1095 = Row{Options: &options1094, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1094 = Row{Options: &options1093, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1096 = []Act{
+var acts1095 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5290,33 +5288,33 @@ var acts1096 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1097 = Options{List: []Option{
+var options1096 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1098 = Row{Options: &options1097, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1097 = Row{Options: &options1096, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1099 = Options{List: []Option{
+var options1098 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1100 = Row{Options: &options1099, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1099 = Row{Options: &options1098, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1101 = Options{List: []Option{
+var options1100 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1102 = Row{Options: &options1101, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1101 = Row{Options: &options1100, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1103 = Options{List: []Option{
+var options1102 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5326,26 +5324,26 @@ var options1103 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1104 = Wrapper{Options: &options1103, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1103 = Wrapper{Options: &options1102, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1105 = Options{List: []Option{
+var options1104 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1106 = Wrapper{Options: &options1105, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1105 = Wrapper{Options: &options1104, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1107 = Options{List: []Option{
+var options1106 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1108 = Row{Options: &options1107, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1107 = Row{Options: &options1106, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1109 = Row{Options: &options1107, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1108 = Row{Options: &options1106, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1110 = Options{List: []Option{
+var options1109 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5356,9 +5354,9 @@ var options1110 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1111 = Row{Options: &options1110, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1110 = Row{Options: &options1109, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1112 = Options{List: []Option{
+var options1111 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5366,9 +5364,9 @@ var options1112 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1113 = Wrapper{Options: &options1112, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1112 = Wrapper{Options: &options1111, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1114 = Options{List: []Option{
+var options1113 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5378,15 +5376,15 @@ var options1114 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1115 = Wrapper{Options: &options1114, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1114 = Wrapper{Options: &options1113, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1116 = Options{List: []Option{
+var options1115 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1117 = Row{Options: &options1116, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1116 = Row{Options: &options1115, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1118 = Options{List: []Option{
+var options1117 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5398,26 +5396,26 @@ var options1118 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1119 = Row{Options: &options1118, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1118 = Row{Options: &options1117, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1120 = []Act{
+var acts1119 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1121 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1120 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1122 = Options{List: []Option{
+var options1121 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1123 = Row{Options: &options1122, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1122 = Row{Options: &options1121, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1124 = []Act{
+var acts1123 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5441,66 +5439,66 @@ var acts1124 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1125 = Options{List: []Option{
+var options1124 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1126 = Wrapper{Options: &options1125, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1125 = Wrapper{Options: &options1124, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1127 = Options{List: []Option{
+var options1126 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1128 = Row{Options: &options1127, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1127 = Row{Options: &options1126, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1129 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1128 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1130 = Options{List: []Option{
+var options1129 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1131 = Row{Options: &options1130, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1130 = Row{Options: &options1129, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1132 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1131 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1133 = Options{List: []Option{
+var options1132 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1134 = Row{Options: &options1133, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1133 = Row{Options: &options1132, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1135 = Options{List: []Option{
+var options1134 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1136 = Row{Options: &options1135, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1135 = Row{Options: &options1134, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1137 = Options{List: []Option{
+var options1136 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1138 = Row{Options: &options1137, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1137 = Row{Options: &options1136, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1139 = Options{List: []Option{
+var options1138 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1140 = Row{Options: &options1139, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1139 = Row{Options: &options1138, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1141 = Options{List: []Option{
+var options1140 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5509,11 +5507,11 @@ var options1141 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1142 = Row{Options: &options1141, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1141 = Row{Options: &options1140, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1143 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1142 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1144 = Options{List: []Option{
+var options1143 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5521,15 +5519,15 @@ var options1144 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1145 = Row{Options: &options1144, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1144 = Row{Options: &options1143, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1146 = Options{List: []Option{
+var options1145 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1147 = Row{Options: &options1146, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1146 = Row{Options: &options1145, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -6015,34 +6013,34 @@ var commands = [...]Command{
 	{Name: "checkov", Row: &row185, Risk: 2, Worse: worse86},
 	{Name: "chef", Row: &row26},
 	{Name: "chef-client", Row: &row26, Destroys: acts28},
-	{Name: "chgrp", Row: &row183, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
+	{Name: "chgrp", Row: &row183, Is: 0x100000, Risk: 3, Wipes: "closed"},
 	{Name: "chibi-scheme", Language: &language6},
 	{Name: "chisel", Row: &row39},
-	{Name: "chmod", Row: &row183, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Worse: worse186, Wipes: "closed"},
-	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts187},
+	{Name: "chmod", Row: &row183, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts186},
 	{Name: "chokidar", Is: 0x4},
-	{Name: "choom", Wrapper: &wrapper189},
-	{Name: "chown", Row: &row183, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "choom", Wrapper: &wrapper188},
+	{Name: "chown", Row: &row183, Is: 0x80000100000, Risk: 3, Wipes: "closed"},
 	{Name: "chpasswd", Risk: 7, Destroys: acts177},
 	{Name: "chpst", Wrapper: &wrapper10},
 	{Name: "chronic", Wrapper: &wrapper170},
-	{Name: "chroot", Wrapper: &wrapper191, Is: 0x1, Risk: 7},
-	{Name: "chrt", Wrapper: &wrapper193},
+	{Name: "chroot", Wrapper: &wrapper190, Is: 0x1, Risk: 7},
+	{Name: "chrt", Wrapper: &wrapper192},
 	{Name: "chsh", Risk: 7},
 	{Name: "cilium", Destroys: acts38},
 	{Name: "circleci", Arity: 2, Is: 0x2000000000},
 	{Name: "circusd", Is: 0x4},
-	{Name: "civo", Destroys: acts194},
-	{Name: "cksum", Row: &row196, Risk: 1},
+	{Name: "civo", Destroys: acts193},
+	{Name: "cksum", Row: &row195, Risk: 1},
 	{Name: "cl", Is: 0x200},
 	{Name: "clang", Row: &row146, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang++", Row: &row146, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang-check", Is: 0x200},
 	{Name: "clang-cl", Is: 0x200},
 	{Name: "clang-cpp", Is: 0x200},
-	{Name: "clang-format", Row: &row198, Is: 0x200, Risk: 2, Worse: worse103},
+	{Name: "clang-format", Row: &row197, Is: 0x200, Risk: 2, Worse: worse103},
 	{Name: "clang-query", Is: 0x200},
-	{Name: "clang-tidy", Row: &row200, Is: 0x200, Risk: 2, Worse: worse86},
+	{Name: "clang-tidy", Row: &row199, Is: 0x200, Risk: 2, Worse: worse86},
 	{Name: "clangd", Is: 0x200},
 	{Name: "clasp", Destroys: acts151},
 	{Name: "claude", Is: 0x100000000},
@@ -6053,32 +6051,32 @@ var commands = [...]Command{
 	{Name: "claude-squad", Is: 0x100000000},
 	{Name: "clawdbot", Is: 0x100000000},
 	{Name: "clear", Risk: 1},
-	{Name: "clickhouse", Row: &row100, Is: 0x4000000, Destroys: acts201},
-	{Name: "clickhouse-client", Row: &row203, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts201},
-	{Name: "clickhouse-local", Row: &row203, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts201},
+	{Name: "clickhouse", Row: &row100, Is: 0x4000000, Destroys: acts200},
+	{Name: "clickhouse-client", Row: &row202, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts200},
+	{Name: "clickhouse-local", Row: &row202, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts200},
 	{Name: "clickup", Destroys: acts14},
 	{Name: "cline", Is: 0x100000000},
 	{Name: "cline-cli", Is: 0x100000000},
 	{Name: "clinic", Is: 0x4},
 	{Name: "clippy-driver", Risk: 2, Worse: worse86},
 	{Name: "clisp", Language: &language6},
-	{Name: "clj", Row: &row205, Language: &language207, Is: 0x2000000010},
-	{Name: "cloc", Row: &row209, Risk: 5},
-	{Name: "clojure", Row: &row205, Language: &language207, Is: 0x2000000010},
-	{Name: "cloudflared", Row: &row39, Is: 0x10000000000, Destroys: acts194},
+	{Name: "clj", Row: &row204, Language: &language206, Is: 0x2000000010},
+	{Name: "cloc", Row: &row208, Risk: 5},
+	{Name: "clojure", Row: &row204, Language: &language206, Is: 0x2000000010},
+	{Name: "cloudflared", Row: &row39, Is: 0x10000000000, Destroys: acts193},
 	{Name: "cloudsqlproxy", Is: 0x4000000},
 	{Name: "clush", Is: 0x4},
-	{Name: "cmake", Row: &row211, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse212},
+	{Name: "cmake", Row: &row210, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse211},
 	{Name: "cmd", Row: &row54, Is: 0x100000},
-	{Name: "cmp", Row: &row214, Risk: 1},
+	{Name: "cmp", Row: &row213, Risk: 1},
 	{Name: "cn", Is: 0x100000000},
 	{Name: "cockroach", Is: 0x4000000},
 	{Name: "cockroach sql", Is: 0x800},
-	{Name: "code", Row: &row215, Is: 0x40000000},
+	{Name: "code", Row: &row214, Is: 0x40000000},
 	{Name: "code --install-extension", Is: 0x200000},
 	{Name: "codebuff", Is: 0x100000000},
 	{Name: "codename-goose", Is: 0x100000000},
-	{Name: "codespell", Row: &row216, Risk: 2, Worse: worse86},
+	{Name: "codespell", Row: &row215, Risk: 2, Worse: worse86},
 	{Name: "codex", Is: 0x100000000},
 	{Name: "codex-cli", Is: 0x100000000},
 	{Name: "cody", Is: 0x100000000},
@@ -6086,16 +6084,16 @@ var commands = [...]Command{
 	{Name: "coffee", Language: &language6},
 	{Name: "col", Row: &row141},
 	{Name: "colima", Destroys: acts120},
-	{Name: "colordiff", Row: &row218, Risk: 1, Recursive: []string{"*"}},
+	{Name: "colordiff", Row: &row217, Risk: 1, Recursive: []string{"*"}},
 	{Name: "colrm", Row: &row141},
-	{Name: "column", Row: &row220, Risk: 1},
-	{Name: "comm", Row: &row222, Risk: 1},
+	{Name: "column", Row: &row219, Risk: 1},
+	{Name: "comm", Row: &row221, Risk: 1},
 	{Name: "command", Handler: "command", Is: 0x802800000000000, Risk: 5, Parent: true},
 	{Name: "command -V", Risk: 1},
 	{Name: "command -v", Risk: 1},
 	{Name: "commitlint", Row: &row83, Is: 0x80000},
 	{Name: "compgen", Inspector: "state", Risk: 5, Dumps: []string{"<bare>", "-e", "-v"}},
-	{Name: "compileall", Row: &row224, Inspector: "compiled", Risk: 2},
+	{Name: "compileall", Row: &row223, Inspector: "compiled", Risk: 2},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
 	{Name: "composer", Row: &row135, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts151},
@@ -6108,33 +6106,33 @@ var commands = [...]Command{
 	{Name: "composer require", Is: 0x300000},
 	{Name: "composer run", Arity: 3},
 	{Name: "composer run-script", Arity: 3},
-	{Name: "composer show", Risk: 2, Worse: worse225},
+	{Name: "composer show", Risk: 2, Worse: worse224},
 	{Name: "composer test", Passes: []string{"phpunit"}, Risk: 2},
 	{Name: "composer update", Is: 0x100000, Risk: 4},
-	{Name: "composer validate", Risk: 2, Worse: worse225},
-	{Name: "compress", Row: &row227},
+	{Name: "composer validate", Risk: 2, Worse: worse224},
+	{Name: "compress", Row: &row226},
 	{Name: "conan", Row: &row135, Is: 0x100000, Destroys: acts151},
 	{Name: "concurrently", Handler: "texts", Is: 0x2000080000},
-	{Name: "conda", Row: &row229, Arity: 2, Is: 0x10000040100000, Parent: true, Destroys: acts31},
+	{Name: "conda", Row: &row228, Arity: 2, Is: 0x10000040100000, Parent: true, Destroys: acts31},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
 	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "conda env create", Row: &row230},
-	{Name: "conda env export", Row: &row232, Risk: 1},
-	{Name: "conda env list", Row: &row232, Risk: 1},
-	{Name: "conda env remove", Row: &row230},
-	{Name: "conda env update", Row: &row230},
-	{Name: "conda info", Row: &row234, Risk: 1},
+	{Name: "conda env create", Row: &row229},
+	{Name: "conda env export", Row: &row231, Risk: 1},
+	{Name: "conda env list", Row: &row231, Risk: 1},
+	{Name: "conda env remove", Row: &row229},
+	{Name: "conda env update", Row: &row229},
+	{Name: "conda info", Row: &row233, Risk: 1},
 	{Name: "conda install", Is: 0x300000},
-	{Name: "conda list", Row: &row234, Risk: 1},
+	{Name: "conda list", Row: &row233, Risk: 1},
 	{Name: "conda remove", Is: 0x100000},
-	{Name: "conda run", Wrapper: &wrapper236, Arity: 3},
-	{Name: "conda search", Row: &row234, Risk: 4},
+	{Name: "conda run", Wrapper: &wrapper235, Arity: 3},
+	{Name: "conda search", Row: &row233, Risk: 4},
 	{Name: "conda update", Is: 0x100000},
 	{Name: "conductor-agent", Is: 0x100000000},
 	{Name: "configure", Is: 0x2000000000},
 	{Name: "console", Destroys: acts154},
-	{Name: "consul", Row: &row238, Arity: 2, Is: 0x10000000000, Destroys: acts239},
+	{Name: "consul", Row: &row237, Arity: 2, Is: 0x10000000000, Destroys: acts238},
 	{Name: "consul kv", Is: 0x100000},
 	{Name: "consul-template", Is: 0x4},
 	{Name: "continue", Is: 0x800000000000, Risk: 1},
@@ -6144,25 +6142,25 @@ var commands = [...]Command{
 	{Name: "coproc", Handler: "exec"},
 	{Name: "coscli", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "coscli cp", Transfer: &options79},
-	{Name: "coverage", Row: &row241, Arity: 2, Is: 0x2000080008, Parent: true},
+	{Name: "coverage", Row: &row240, Arity: 2, Is: 0x2000080008, Parent: true},
 	{Name: "coverage combine", Risk: 2},
 	{Name: "coverage html", Risk: 2},
 	{Name: "coverage json", Risk: 2},
 	{Name: "coverage report", Risk: 2},
 	{Name: "coverage run", Risk: 5},
 	{Name: "coverage xml", Risk: 2},
-	{Name: "cp", Row: &row243, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
+	{Name: "cp", Row: &row242, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
 	{Name: "cpack", Row: &row117, Is: 0x2000000008},
 	{Name: "cpan", Row: &row135, Is: 0x100000},
 	{Name: "cpan-upload", Destroys: acts151},
 	{Name: "cpanm", Row: &row135, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
-	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive244},
+	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive243},
 	{Name: "cpp", Is: 0x200},
-	{Name: "cppcheck", Row: &row246, Is: 0x200, Risk: 2, Worse: worse86},
+	{Name: "cppcheck", Row: &row245, Is: 0x200, Risk: 2, Worse: worse86},
 	{Name: "cpulimit", Wrapper: &wrapper10},
-	{Name: "cqlsh", Row: &row100, Is: 0x14100000, Risk: 5, Worse: worse247, Destroys: acts201},
-	{Name: "crane", Destroys: acts248},
+	{Name: "cqlsh", Row: &row100, Is: 0x14100000, Risk: 5, Worse: worse246, Destroys: acts200},
+	{Name: "crane", Destroys: acts247},
 	{Name: "crash", Is: 0x4000000},
 	{Name: "createdb", Is: 0x100000, Risk: 3},
 	{Name: "credstash", Is: 0x100000},
@@ -6170,9 +6168,9 @@ var commands = [...]Command{
 	{Name: "crictl", Is: 0x200000000000, Destroys: acts120},
 	{Name: "croc", Is: 0x8000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "cronitor", Is: 0x4},
-	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse249, Destroys: acts250},
-	{Name: "cross-env", Wrapper: &wrapper251, Is: 0x80000},
-	{Name: "cross-env-shell", Wrapper: &wrapper251},
+	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse248, Destroys: acts249},
+	{Name: "cross-env", Wrapper: &wrapper250, Is: 0x80000},
+	{Name: "cross-env-shell", Wrapper: &wrapper250},
 	{Name: "crossplane", Destroys: acts38},
 	{Name: "crush", Is: 0x100000000},
 	{Name: "cryptsetup", Is: 0x4000000000, Risk: 6, Destroys: acts84},
@@ -6186,36 +6184,36 @@ var commands = [...]Command{
 	{Name: "csh", Handler: "shell", Is: 0x40000},
 	{Name: "csi", Language: &language6, Is: 0x100000},
 	{Name: "cspell", Is: 0x80000},
-	{Name: "csplit", Row: &row253, Risk: 3},
+	{Name: "csplit", Row: &row252, Risk: 3},
 	{Name: "csrutil", Destroys: acts105},
-	{Name: "csvcut", Row: &row255, Risk: 1},
-	{Name: "csvlook", Row: &row255, Risk: 1},
-	{Name: "csvstat", Row: &row255, Risk: 1},
-	{Name: "ctags", Row: &row257},
-	{Name: "ctest", Row: &row259, Is: 0x2000000008, Risk: 2},
+	{Name: "csvcut", Row: &row254, Risk: 1},
+	{Name: "csvlook", Row: &row254, Risk: 1},
+	{Name: "csvstat", Row: &row254, Risk: 1},
+	{Name: "ctags", Row: &row256},
+	{Name: "ctest", Row: &row258, Is: 0x2000000008, Risk: 2},
 	{Name: "ctr", Is: 0x200000000000, Destroys: acts120},
-	{Name: "curator", Destroys: acts260},
-	{Name: "curl", Row: &row262, Arity: 1, Inspector: "fetch", Is: 0x8008020000000, Risk: 4, Worse: worse263, Destroys: acts264, Keeps: &keeps265},
+	{Name: "curator", Destroys: acts259},
+	{Name: "curl", Row: &row261, Arity: 1, Inspector: "fetch", Is: 0x8008020000000, Risk: 4, Worse: worse262, Destroys: acts263, Keeps: &keeps264},
 	{Name: "cursor"},
 	{Name: "cursor agent", Is: 0x100000000},
 	{Name: "cursor-agent", Is: 0x100000000},
-	{Name: "cut", Row: &row267, Arity: 1, Risk: 1},
+	{Name: "cut", Row: &row266, Arity: 1, Risk: 1},
 	{Name: "cvs", Destroys: acts144},
 	{Name: "cypher-shell", Row: &row100},
-	{Name: "cypress", Row: &row269, Is: 0x2000080008, Risk: 2, Parent: true},
+	{Name: "cypress", Row: &row268, Is: 0x2000080008, Risk: 2, Parent: true},
 	{Name: "cypress info", Risk: 2},
 	{Name: "cypress run", Risk: 2},
 	{Name: "cypress verify", Risk: 2},
 	{Name: "cypress version", Risk: 2},
 	{Name: "d1", Is: 0x4000000},
 	{Name: "daemonize", Wrapper: &wrapper10},
-	{Name: "dagger", Row: &row271, Arity: 2, Is: 0x2000000400},
+	{Name: "dagger", Row: &row270, Arity: 2, Is: 0x2000000400},
 	{Name: "dagger call", Arity: 3},
 	{Name: "dagger core", Arity: 3},
 	{Name: "dagger query", Arity: 3},
 	{Name: "dagger run", Wrapper: &wrapper115},
 	{Name: "darcs", Destroys: acts144},
-	{Name: "dart", Row: &row273, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts151},
+	{Name: "dart", Row: &row272, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts151},
 	{Name: "dart analyze", Risk: 2},
 	{Name: "dart fix", Inspector: "formatter", Risk: 3},
 	{Name: "dart format", Inspector: "formatter", Risk: 3},
@@ -6229,7 +6227,7 @@ var commands = [...]Command{
 	{Name: "databricks", Is: 0x4000000},
 	{Name: "datadog-ci", Is: 0x4},
 	{Name: "datasette", Row: &row100},
-	{Name: "date", Row: &row275, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse276},
+	{Name: "date", Row: &row274, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse275},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
@@ -6238,9 +6236,9 @@ var commands = [...]Command{
 	{Name: "dbclient", Row: &row39},
 	{Name: "dbmate", Destroys: acts50},
 	{Name: "dbsh", Is: 0x4000000},
-	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts277},
-	{Name: "dbus-launch", Wrapper: &wrapper279},
-	{Name: "dbus-run-session", Wrapper: &wrapper279},
+	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts276},
+	{Name: "dbus-launch", Wrapper: &wrapper278},
+	{Name: "dbus-run-session", Wrapper: &wrapper278},
 	{Name: "dc", Row: &row99, Inspector: "calc", Is: 0x100000},
 	{Name: "dc3dd", Destroys: acts84},
 	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts84, Like: "dd"},
@@ -6252,13 +6250,13 @@ var commands = [...]Command{
 	{Name: "declare", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "deepspeed", Language: &language1},
 	{Name: "defaults", Row: &row54, Arity: 2, Is: 0x100000, Destroys: acts105},
-	{Name: "del", Destroys: acts280, Wipes: "removed"},
-	{Name: "del-cli", Row: &row282, Destroys: acts280, Wipes: "removed"},
+	{Name: "del", Destroys: acts279, Wipes: "removed"},
+	{Name: "del-cli", Row: &row281, Destroys: acts279, Wipes: "removed"},
 	{Name: "delgroup", Destroys: acts177},
-	{Name: "delta", Row: &row284, Risk: 5},
+	{Name: "delta", Row: &row283, Risk: 5},
 	{Name: "deluser", Destroys: acts177},
 	{Name: "delve", Row: &row100},
-	{Name: "deno", Row: &row286, Language: &language288, Arity: 2, Is: 0x100022c0000418, Parent: true},
+	{Name: "deno", Row: &row285, Language: &language287, Arity: 2, Is: 0x100022c0000418, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -6276,21 +6274,21 @@ var commands = [...]Command{
 	{Name: "deno x", Wrapper: &wrapper133},
 	{Name: "depcheck", Is: 0x2000080010},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper290, Arity: 3},
+	{Name: "devbox run", Wrapper: &wrapper289, Arity: 3},
 	{Name: "devcontainer", Is: 0x2000000000},
 	{Name: "devin", Is: 0x100000000},
 	{Name: "dexto", Is: 0x100000000},
-	{Name: "df", Row: &row292, Risk: 1},
+	{Name: "df", Row: &row291, Risk: 1},
 	{Name: "diesel", Destroys: acts50},
-	{Name: "diff", Row: &row218, Arity: 1, Risk: 1, Recursive: []string{"*"}},
-	{Name: "diff3", Row: &row294, Risk: 1},
+	{Name: "diff", Row: &row217, Arity: 1, Risk: 1, Recursive: []string{"*"}},
+	{Name: "diff3", Row: &row293, Risk: 1},
 	{Name: "difft", Recursive: []string{"*"}},
 	{Name: "dig", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "dir", Row: &row296, Risk: 1, Wipes: "listed"},
-	{Name: "directus", Destroys: acts297},
+	{Name: "dir", Row: &row295, Risk: 1, Wipes: "listed"},
+	{Name: "directus", Destroys: acts296},
 	{Name: "direnv", Arity: 2, Is: 0x10, Risk: 5, Parent: true},
 	{Name: "direnv allow", Is: 0x100000, Risk: 5},
-	{Name: "direnv exec", Wrapper: &wrapper298, Is: 0x100000},
+	{Name: "direnv exec", Wrapper: &wrapper297, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
 	{Name: "dirname", Is: 0x400000000000000, Risk: 1},
@@ -6302,56 +6300,56 @@ var commands = [...]Command{
 	{Name: "disown", Risk: 1},
 	{Name: "distcc", Wrapper: &wrapper10},
 	{Name: "distrobox", Arity: 2},
-	{Name: "distrobox enter", Wrapper: &wrapper300},
+	{Name: "distrobox enter", Wrapper: &wrapper299},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "django", Destroys: acts301},
-	{Name: "django-admin", Arity: 2, Destroys: acts301},
+	{Name: "django", Destroys: acts300},
+	{Name: "django-admin", Arity: 2, Destroys: acts300},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
 	{Name: "dlv", Row: &row100},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row303, Risk: 1},
+	{Name: "dmesg", Row: &row302, Risk: 1},
 	{Name: "dmsetup", Destroys: acts84},
-	{Name: "dmypy", Row: &row305, Is: 0x200},
+	{Name: "dmypy", Row: &row304, Is: 0x200},
 	{Name: "dnf", Arity: 2, Is: 0x10000040100000, Risk: 5, Destroys: acts31},
 	{Name: "dnf install", Is: 0x200000},
-	{Name: "doas", Wrapper: &wrapper307, Is: 0x2000000000001, Risk: 7},
-	{Name: "docker", Row: &row309, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts120},
-	{Name: "docker attach", Row: &row311},
+	{Name: "doas", Wrapper: &wrapper306, Is: 0x2000000000001, Risk: 7},
+	{Name: "docker", Row: &row308, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts120},
+	{Name: "docker attach", Row: &row310},
 	{Name: "docker bake", Is: 0x2000000000},
-	{Name: "docker build", Row: &row313, Is: 0x2000100010, Risk: 4},
-	{Name: "docker builder", Row: &row315, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker buildx", Row: &row313, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker checkpoint", Row: &row315},
-	{Name: "docker commit", Row: &row311, Is: 0x100000, Risk: 3},
-	{Name: "docker compose", Row: &row317, Arity: 3, Is: 0x2000000000, Parent: true},
+	{Name: "docker build", Row: &row312, Is: 0x2000100010, Risk: 4},
+	{Name: "docker builder", Row: &row314, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row312, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row314},
+	{Name: "docker commit", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row316, Arity: 3, Is: 0x2000000000, Parent: true},
 	{Name: "docker compose build", Is: 0x10, Risk: 4},
-	{Name: "docker compose config", Row: &row319, Risk: 1},
-	{Name: "docker compose cp", Row: &row321, Is: 0x100000},
-	{Name: "docker compose create", Row: &row321, Risk: 5},
-	{Name: "docker compose down", Row: &row323, Is: 0x100000, Risk: 6},
-	{Name: "docker compose exec", Wrapper: &wrapper325, Arity: 4, Is: 0x100000, Risk: 5},
-	{Name: "docker compose images", Row: &row319, Risk: 1},
+	{Name: "docker compose config", Row: &row318, Risk: 1},
+	{Name: "docker compose cp", Row: &row320, Is: 0x100000},
+	{Name: "docker compose create", Row: &row320, Risk: 5},
+	{Name: "docker compose down", Row: &row322, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper324, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose images", Row: &row318, Risk: 1},
 	{Name: "docker compose kill", Risk: 6},
-	{Name: "docker compose logs", Row: &row319, Risk: 1},
-	{Name: "docker compose ls", Row: &row319, Risk: 1},
-	{Name: "docker compose port", Row: &row319, Risk: 1},
-	{Name: "docker compose ps", Row: &row319, Risk: 1},
-	{Name: "docker compose publish", Row: &row321},
+	{Name: "docker compose logs", Row: &row318, Risk: 1},
+	{Name: "docker compose ls", Row: &row318, Risk: 1},
+	{Name: "docker compose port", Row: &row318, Risk: 1},
+	{Name: "docker compose ps", Row: &row318, Risk: 1},
+	{Name: "docker compose publish", Row: &row320},
 	{Name: "docker compose pull", Risk: 4},
-	{Name: "docker compose push", Row: &row321, Is: 0x400000, Risk: 4},
+	{Name: "docker compose push", Row: &row320, Is: 0x400000, Risk: 4},
 	{Name: "docker compose restart", Risk: 5},
-	{Name: "docker compose rm", Row: &row321, Is: 0x100000, Risk: 6},
-	{Name: "docker compose run", Wrapper: &wrapper325, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose rm", Row: &row320, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper324, Arity: 4, Is: 0x100000, Risk: 5},
 	{Name: "docker compose start", Risk: 5},
 	{Name: "docker compose stop", Risk: 6},
-	{Name: "docker compose top", Row: &row319, Risk: 1},
-	{Name: "docker compose up", Row: &row321, Risk: 5},
-	{Name: "docker compose version", Row: &row319, Risk: 1},
-	{Name: "docker compose watch", Row: &row321},
-	{Name: "docker config", Row: &row315},
-	{Name: "docker container", Row: &row315, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker compose top", Row: &row318, Risk: 1},
+	{Name: "docker compose up", Row: &row320, Risk: 5},
+	{Name: "docker compose version", Row: &row318, Risk: 1},
+	{Name: "docker compose watch", Row: &row320},
+	{Name: "docker config", Row: &row314},
+	{Name: "docker container", Row: &row314, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker container inspect", Risk: 1},
 	{Name: "docker container kill", Risk: 6},
 	{Name: "docker container logs", Risk: 1},
@@ -6360,111 +6358,111 @@ var commands = [...]Command{
 	{Name: "docker container rm", Risk: 6},
 	{Name: "docker container stats", Risk: 1},
 	{Name: "docker container top", Risk: 1},
-	{Name: "docker context", Row: &row315, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker context", Row: &row314, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker context create", Row: &row65},
 	{Name: "docker context import", Row: &row65},
 	{Name: "docker context ls", Risk: 1},
 	{Name: "docker context use", Row: &row65},
-	{Name: "docker cp", Row: &row311, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
-	{Name: "docker create", Row: &row326, Is: 0x2002000000000, Risk: 5, Worse: worse327},
-	{Name: "docker diff", Row: &row329, Risk: 1},
-	{Name: "docker events", Row: &row329, Risk: 1},
-	{Name: "docker exec", Wrapper: &wrapper331, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse327},
-	{Name: "docker export", Row: &row311, Is: 0x100000, Risk: 3},
-	{Name: "docker generate", Row: &row315},
-	{Name: "docker history", Row: &row329, Risk: 1},
-	{Name: "docker image", Row: &row315, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "docker image build", Row: &row313},
+	{Name: "docker cp", Row: &row310, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
+	{Name: "docker create", Row: &row325, Is: 0x2002000000000, Risk: 5, Worse: worse326},
+	{Name: "docker diff", Row: &row328, Risk: 1},
+	{Name: "docker events", Row: &row328, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper330, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse326},
+	{Name: "docker export", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row314},
+	{Name: "docker history", Row: &row328, Risk: 1},
+	{Name: "docker image", Row: &row314, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row312},
 	{Name: "docker image history", Risk: 1},
 	{Name: "docker image inspect", Risk: 1},
 	{Name: "docker image ls", Risk: 1},
 	{Name: "docker image prune", Risk: 6},
 	{Name: "docker image rm", Risk: 6},
-	{Name: "docker images", Row: &row333, Is: 0x40, Risk: 1},
-	{Name: "docker import", Row: &row311, Is: 0x100000, Risk: 3},
-	{Name: "docker info", Row: &row329, Risk: 1},
-	{Name: "docker inspect", Row: &row329, Risk: 1},
-	{Name: "docker kill", Row: &row311, Is: 0x100000, Risk: 6},
-	{Name: "docker kube", Row: &row315},
-	{Name: "docker load", Row: &row311, Is: 0x100000, Risk: 3},
-	{Name: "docker login", Row: &row311, Is: 0x500000, Risk: 4},
-	{Name: "docker logout", Row: &row311, Risk: 4},
-	{Name: "docker logs", Row: &row329, Risk: 1},
-	{Name: "docker machine", Row: &row315},
+	{Name: "docker images", Row: &row332, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row328, Risk: 1},
+	{Name: "docker inspect", Row: &row328, Risk: 1},
+	{Name: "docker kill", Row: &row310, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row314},
+	{Name: "docker load", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row310, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row310, Risk: 4},
+	{Name: "docker logs", Row: &row328, Risk: 1},
+	{Name: "docker machine", Row: &row314},
 	{Name: "docker manifest", Arity: 3, Risk: 5},
-	{Name: "docker mount", Row: &row311},
-	{Name: "docker network", Row: &row315, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker mount", Row: &row310},
+	{Name: "docker network", Row: &row314, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker network inspect", Risk: 1},
 	{Name: "docker network ls", Risk: 1},
 	{Name: "docker network prune", Risk: 6},
 	{Name: "docker network rm", Risk: 6},
-	{Name: "docker node", Row: &row315, Risk: 6},
+	{Name: "docker node", Row: &row314, Risk: 6},
 	{Name: "docker pause", Risk: 3},
-	{Name: "docker play", Row: &row315},
-	{Name: "docker plugin", Row: &row315},
-	{Name: "docker pod", Row: &row315},
-	{Name: "docker port", Row: &row329, Risk: 1},
-	{Name: "docker ps", Row: &row333, Is: 0x40, Risk: 1},
-	{Name: "docker pull", Row: &row329, Is: 0x100000, Risk: 4},
-	{Name: "docker push", Row: &row311, Is: 0x500000, Risk: 4},
-	{Name: "docker rename", Row: &row311, Risk: 3},
-	{Name: "docker restart", Row: &row311, Is: 0x2000100000, Risk: 3},
-	{Name: "docker rm", Row: &row311, Is: 0x100000, Risk: 6},
-	{Name: "docker rmi", Row: &row311, Is: 0x100000, Risk: 6},
-	{Name: "docker run", Row: &row326, Is: 0x2002000000000, Risk: 5, Worse: worse327},
-	{Name: "docker save", Row: &row311, Is: 0x100000, Risk: 3},
-	{Name: "docker search", Row: &row329, Risk: 4},
-	{Name: "docker secret", Row: &row315, Is: 0x100000},
-	{Name: "docker service", Row: &row315, Arity: 3, Risk: 6},
-	{Name: "docker stack", Row: &row315, Arity: 3, Is: 0x2000000000, Risk: 6},
-	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse327},
-	{Name: "docker stats", Row: &row329, Risk: 1},
-	{Name: "docker stop", Row: &row311, Is: 0x100000, Risk: 6},
-	{Name: "docker swarm", Row: &row315, Is: 0x100000, Risk: 6},
-	{Name: "docker system", Row: &row315, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker play", Row: &row314},
+	{Name: "docker plugin", Row: &row314},
+	{Name: "docker pod", Row: &row314},
+	{Name: "docker port", Row: &row328, Risk: 1},
+	{Name: "docker ps", Row: &row332, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row328, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row310, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row310, Risk: 3},
+	{Name: "docker restart", Row: &row310, Is: 0x2000100000, Risk: 3},
+	{Name: "docker rm", Row: &row310, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row310, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row325, Is: 0x2002000000000, Risk: 5, Worse: worse326},
+	{Name: "docker save", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row328, Risk: 4},
+	{Name: "docker secret", Row: &row314, Is: 0x100000},
+	{Name: "docker service", Row: &row314, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row314, Arity: 3, Is: 0x2000000000, Risk: 6},
+	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse326},
+	{Name: "docker stats", Row: &row328, Risk: 1},
+	{Name: "docker stop", Row: &row310, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row314, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row314, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker system df", Risk: 1},
 	{Name: "docker system info", Risk: 1},
 	{Name: "docker system prune", Risk: 6},
-	{Name: "docker tag", Row: &row311, Is: 0x100000, Risk: 3},
-	{Name: "docker top", Row: &row329, Risk: 1},
-	{Name: "docker trust", Row: &row315},
+	{Name: "docker tag", Row: &row310, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row328, Risk: 1},
+	{Name: "docker trust", Row: &row314},
 	{Name: "docker unpause", Risk: 3},
-	{Name: "docker unshare", Row: &row311},
+	{Name: "docker unshare", Row: &row310},
 	{Name: "docker up", Is: 0x2000000000},
-	{Name: "docker update", Row: &row311, Risk: 3},
-	{Name: "docker version", Row: &row329, Risk: 1},
-	{Name: "docker volume", Row: &row315, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker update", Row: &row310, Risk: 3},
+	{Name: "docker version", Row: &row328, Risk: 1},
+	{Name: "docker volume", Row: &row314, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker volume inspect", Risk: 1},
 	{Name: "docker volume ls", Risk: 1},
 	{Name: "docker volume prune", Risk: 6},
 	{Name: "docker volume rm", Risk: 6},
-	{Name: "docker wait", Row: &row329, Risk: 3},
+	{Name: "docker wait", Row: &row328, Risk: 3},
 	{Name: "docker watch", Is: 0x2000000000},
-	{Name: "docker-compose", Row: &row317, Is: 0x100010, Destroys: acts120, Like: "docker compose"},
+	{Name: "docker-compose", Row: &row316, Is: 0x100010, Destroys: acts120, Like: "docker compose"},
 	{Name: "docker-compose bake", Is: 0x2000000000},
 	{Name: "docker-compose build", Is: 0x2000000000},
 	{Name: "docker-compose builder", Is: 0x2000000000},
 	{Name: "docker-compose buildx", Is: 0x2000000000},
 	{Name: "docker-compose compose", Is: 0x2000000000},
-	{Name: "docker-compose config", Row: &row319},
+	{Name: "docker-compose config", Row: &row318},
 	{Name: "docker-compose create", Is: 0x2000000000},
-	{Name: "docker-compose down", Row: &row323},
-	{Name: "docker-compose exec", Wrapper: &wrapper325},
+	{Name: "docker-compose down", Row: &row322},
+	{Name: "docker-compose exec", Wrapper: &wrapper324},
 	{Name: "docker-compose image", Is: 0x2000000000},
-	{Name: "docker-compose images", Row: &row319},
-	{Name: "docker-compose logs", Row: &row319},
-	{Name: "docker-compose ls", Row: &row319},
-	{Name: "docker-compose port", Row: &row319},
-	{Name: "docker-compose ps", Row: &row319},
+	{Name: "docker-compose images", Row: &row318},
+	{Name: "docker-compose logs", Row: &row318},
+	{Name: "docker-compose ls", Row: &row318},
+	{Name: "docker-compose port", Row: &row318},
+	{Name: "docker-compose ps", Row: &row318},
 	{Name: "docker-compose restart", Is: 0x2000000000},
-	{Name: "docker-compose run", Wrapper: &wrapper325, Is: 0x2000000000},
+	{Name: "docker-compose run", Wrapper: &wrapper324, Is: 0x2000000000},
 	{Name: "docker-compose stack", Is: 0x2000000000},
 	{Name: "docker-compose start", Is: 0x2000000000},
-	{Name: "docker-compose top", Row: &row319},
-	{Name: "docker-compose up", Row: &row321, Is: 0x2000000000},
-	{Name: "docker-compose version", Row: &row319},
+	{Name: "docker-compose top", Row: &row318},
+	{Name: "docker-compose up", Row: &row320, Is: 0x2000000000},
+	{Name: "docker-compose version", Row: &row318},
 	{Name: "docker-compose watch", Is: 0x2000000000},
-	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts194},
+	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts193},
 	{Name: "doctl serverless"},
 	{Name: "doctl serverless deploy", Transfer: &options79},
 	{Name: "doctrine", Destroys: acts154},
@@ -6473,39 +6471,39 @@ var commands = [...]Command{
 	{Name: "dolt sql", Is: 0x800},
 	{Name: "doltgres", Is: 0x4000000},
 	{Name: "doppler", Is: 0x10000100000},
-	{Name: "doppler run", Wrapper: &wrapper335},
-	{Name: "dos2unix", Row: &row337, Risk: 3},
-	{Name: "dotenv", Wrapper: &wrapper339},
-	{Name: "dotenv run", Wrapper: &wrapper341},
-	{Name: "dotenv-cli", Wrapper: &wrapper339},
+	{Name: "doppler run", Wrapper: &wrapper334},
+	{Name: "dos2unix", Row: &row336, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper338},
+	{Name: "dotenv run", Wrapper: &wrapper340},
+	{Name: "dotenv-cli", Wrapper: &wrapper338},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper343},
-	{Name: "dotnet", Row: &row345, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts346},
-	{Name: "dotnet --info", Risk: 2, Worse: worse347},
-	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse347},
+	{Name: "dotenvx run", Wrapper: &wrapper342},
+	{Name: "dotnet", Row: &row344, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts345},
+	{Name: "dotnet --info", Risk: 2, Worse: worse346},
+	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse346},
 	{Name: "dotnet add", Is: 0x300000, Risk: 4},
-	{Name: "dotnet build", Risk: 2, Worse: worse347},
-	{Name: "dotnet clean", Risk: 2, Worse: worse347},
+	{Name: "dotnet build", Risk: 2, Worse: worse346},
+	{Name: "dotnet clean", Risk: 2, Worse: worse346},
 	{Name: "dotnet ef", Arity: 3},
 	{Name: "dotnet exec", Is: 0x100000},
-	{Name: "dotnet format", Risk: 2, Worse: worse347},
+	{Name: "dotnet format", Risk: 2, Worse: worse346},
 	{Name: "dotnet fsi", Is: 0x100800},
-	{Name: "dotnet list", Risk: 2, Worse: worse347},
+	{Name: "dotnet list", Risk: 2, Worse: worse346},
 	{Name: "dotnet new", Is: 0x200000, Risk: 4},
 	{Name: "dotnet nuget", Arity: 3},
-	{Name: "dotnet pack", Risk: 2, Worse: worse347},
-	{Name: "dotnet publish", Risk: 2, Worse: worse347},
+	{Name: "dotnet pack", Risk: 2, Worse: worse346},
+	{Name: "dotnet publish", Risk: 2, Worse: worse346},
 	{Name: "dotnet remove", Risk: 4},
-	{Name: "dotnet restore", Risk: 2, Worse: worse347},
+	{Name: "dotnet restore", Risk: 2, Worse: worse346},
 	{Name: "dotnet script", Is: 0x100800},
 	{Name: "dotnet sln", Risk: 4},
-	{Name: "dotnet test", Risk: 2, Worse: worse347},
+	{Name: "dotnet test", Risk: 2, Worse: worse346},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
-	{Name: "dotnet-ef", Destroys: acts346},
+	{Name: "dotnet-ef", Destroys: acts345},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
 	{Name: "doxygen", Is: 0x200, Risk: 2},
-	{Name: "dpkg", Row: &row349, Parent: true, Destroys: acts350},
+	{Name: "dpkg", Row: &row348, Parent: true, Destroys: acts349},
 	{Name: "dpkg --list", Risk: 1},
 	{Name: "dpkg --listfiles", Risk: 1},
 	{Name: "dpkg --search", Risk: 1},
@@ -6514,16 +6512,16 @@ var commands = [...]Command{
 	{Name: "dpkg -S", Risk: 1},
 	{Name: "dpkg -l", Risk: 1},
 	{Name: "dpkg -s", Risk: 1},
-	{Name: "dpkg-query", Row: &row349, Risk: 1},
+	{Name: "dpkg-query", Row: &row348, Risk: 1},
 	{Name: "dprint", Risk: 2, Worse: worse103},
 	{Name: "drill", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts351},
+	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts350},
 	{Name: "droid", Is: 0x100000000},
 	{Name: "drone", Arity: 2, Is: 0x2000000000},
 	{Name: "dropbear", Row: &row39},
-	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts352},
-	{Name: "dropuser", Destroys: acts352},
-	{Name: "drush", Row: &row41, Destroys: acts297},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts351},
+	{Name: "dropuser", Destroys: acts351},
+	{Name: "drush", Row: &row41, Destroys: acts296},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -6543,9 +6541,9 @@ var commands = [...]Command{
 	{Name: "dtach", Is: 0x4},
 	{Name: "dtrace", Row: &row100},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row292, Risk: 1, Wipes: "listed"},
+	{Name: "du", Row: &row291, Risk: 1, Wipes: "listed"},
 	{Name: "dub", Row: &row135},
-	{Name: "duckdb", Row: &row354, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "duckdb", Row: &row353, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "dumb-init", Wrapper: &wrapper10},
 	{Name: "dune", Is: 0x2000000010, Risk: 5},
 	{Name: "duplicacy", Destroys: acts52},
@@ -6559,102 +6557,102 @@ var commands = [...]Command{
 	{Name: "easy_install", Is: 0x100000},
 	{Name: "eatmydata", Wrapper: &wrapper10},
 	{Name: "eb", Row: &row26, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "ebtables", Destroys: acts355},
+	{Name: "ebtables", Destroys: acts354},
 	{Name: "eca", Is: 0x100000000},
 	{Name: "echo", Arity: 1, Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
 	{Name: "ecl", Language: &language6},
-	{Name: "ed", Row: &row215, Is: 0x100000},
+	{Name: "ed", Row: &row214, Is: 0x100000},
 	{Name: "edgedb", Row: &row100},
 	{Name: "edgeql", Is: 0x4000000},
 	{Name: "efibootmgr", Destroys: acts84},
 	{Name: "eksctl", Row: &row26, Destroys: acts38},
-	{Name: "elasticdump", Destroys: acts260},
+	{Name: "elasticdump", Destroys: acts259},
 	{Name: "elfedit", Is: 0x200},
 	{Name: "elixir", Language: &language6, Arity: 2, Risk: 5},
 	{Name: "elixir -e", Is: 0x100000},
 	{Name: "elvish", Handler: "shell", Is: 0x40000},
 	{Name: "em++", Is: 0x200},
-	{Name: "emacs", Row: &row215},
-	{Name: "emacsclient", Row: &row215},
+	{Name: "emacs", Row: &row214},
+	{Name: "emacsclient", Row: &row214},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000, Destroys: acts356},
+	{Name: "emerge", Is: 0x100000, Destroys: acts355},
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
-	{Name: "entr", Wrapper: &wrapper358},
+	{Name: "entr", Wrapper: &wrapper357},
 	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x802000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "env-cmd", Wrapper: &wrapper339},
-	{Name: "envchain", Wrapper: &wrapper360, Is: 0x100000},
+	{Name: "env-cmd", Wrapper: &wrapper338},
+	{Name: "envchain", Wrapper: &wrapper359, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper361},
-	{Name: "envuidgid", Wrapper: &wrapper362},
+	{Name: "envdir", Wrapper: &wrapper360},
+	{Name: "envuidgid", Wrapper: &wrapper361},
 	{Name: "eopkg", Destroys: acts31},
-	{Name: "equinix", Destroys: acts194},
+	{Name: "equinix", Destroys: acts193},
 	{Name: "erase", Wipes: "removed"},
 	{Name: "erl", Language: &language6},
-	{Name: "errcheck", Row: &row364},
-	{Name: "es-curator", Destroys: acts260},
+	{Name: "errcheck", Row: &row363},
+	{Name: "es-curator", Destroys: acts259},
 	{Name: "esbuild", Row: &row83, Is: 0x2000080000, Risk: 2},
-	{Name: "eslint", Row: &row366, Is: 0x2000080018, Risk: 2, Worse: worse103},
+	{Name: "eslint", Row: &row365, Is: 0x2000080018, Risk: 2, Worse: worse103},
 	{Name: "esno", Language: &language6},
 	{Name: "et", Is: 0x4},
-	{Name: "etags", Row: &row257},
-	{Name: "etcdctl", Row: &row238, Arity: 2, Destroys: acts239},
+	{Name: "etags", Row: &row256},
+	{Name: "etcdctl", Row: &row237, Arity: 2, Destroys: acts238},
 	{Name: "eterm", Is: 0x4},
 	{Name: "eval", Handler: "eval", Is: 0x2000000000000, Risk: 5},
-	{Name: "evans", Destroys: acts367},
+	{Name: "evans", Destroys: acts366},
 	{Name: "evcxr", Language: &language6},
-	{Name: "ex", Row: &row215, Is: 0x100000},
-	{Name: "exa", Row: &row296, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ex", Row: &row214, Is: 0x100000},
+	{Name: "exa", Row: &row295, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "exec", Handler: "exec", Is: 0x2800000100000, Risk: 5},
 	{Name: "exim", Destroys: acts19},
 	{Name: "exit", Is: 0x800000000000, Risk: 1},
-	{Name: "exo", Destroys: acts194},
-	{Name: "expand", Row: &row369, Risk: 1},
+	{Name: "exo", Destroys: acts193},
+	{Name: "expand", Row: &row368, Risk: 1},
 	{Name: "expect", Language: &language6, Is: 0x104000},
 	{Name: "expo", Row: &row83, Arity: 2, Is: 0x80000, Destroys: acts151},
 	{Name: "export", Inspector: "declare", Is: 0x80000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
 	{Name: "expr", Risk: 1},
-	{Name: "eza", Row: &row296, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "eza", Row: &row295, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "fab", Arity: 2, Destroys: acts28},
 	{Name: "fabric-agent", Is: 0x100000000},
 	{Name: "factor", Language: &language6, Risk: 1},
 	{Name: "faillock", Destroys: acts177},
 	{Name: "fakechroot", Wrapper: &wrapper10},
 	{Name: "fakeroot", Wrapper: &wrapper10},
-	{Name: "faketime", Wrapper: &wrapper371},
-	{Name: "fallocate", Row: &row373, Is: 0x100020},
+	{Name: "faketime", Wrapper: &wrapper370},
+	{Name: "fallocate", Row: &row372, Is: 0x100020},
 	{Name: "false", Is: 0x800000000000, Risk: 1},
 	{Name: "fastboot", Destroys: acts84},
 	{Name: "fastlane", Arity: 2, Destroys: acts151},
 	{Name: "fc", Inspector: "state"},
 	{Name: "fd", Handler: "fd", Is: 0x400000000, Risk: 1, Wipes: "matched"},
 	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts84},
-	{Name: "fennel", Language: &language375},
+	{Name: "fennel", Language: &language374},
 	{Name: "fg", Risk: 1},
-	{Name: "file", Row: &row377, Risk: 1},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse378, Destroys: acts379, Wipes: "found"},
+	{Name: "file", Row: &row376, Risk: 1},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse377, Destroys: acts378, Wipes: "found"},
 	{Name: "finger", Row: &row39},
-	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts380, Recursive: []string{"*"}},
+	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts379, Recursive: []string{"*"}},
 	{Name: "firebase deploy", Transfer: &options79},
 	{Name: "firejail", Is: 0x4},
-	{Name: "firewall-cmd", Destroys: acts355},
+	{Name: "firewall-cmd", Destroys: acts354},
 	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts381},
+	{Name: "fkill", Destroys: acts380},
 	{Name: "flake8", Row: &row85, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "flang", Is: 0x200},
 	{Name: "flashrom", Destroys: acts84},
-	{Name: "flask", Arity: 2, Destroys: acts382},
+	{Name: "flask", Arity: 2, Destroys: acts381},
 	{Name: "flask shell", Is: 0x100800},
 	{Name: "flatpak", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row127, Destroys: acts383},
+	{Name: "flit", Row: &row127, Destroys: acts382},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper385},
-	{Name: "flutter", Row: &row387, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts151},
+	{Name: "flox activate", Wrapper: &wrapper384},
+	{Name: "flutter", Row: &row386, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts151},
 	{Name: "flutter analyze", Risk: 2},
 	{Name: "flutter build", Risk: 2},
 	{Name: "flutter devices", Risk: 2},
@@ -6666,16 +6664,16 @@ var commands = [...]Command{
 	{Name: "flutter upgrade", Is: 0x100000},
 	{Name: "flux", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "fluxcd", Destroys: acts38},
-	{Name: "fly", Row: &row388, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts389},
-	{Name: "fly logs", Row: &row391, Risk: 4},
-	{Name: "fly status", Row: &row391, Risk: 4},
-	{Name: "flyway", Destroys: acts392},
-	{Name: "fmt", Row: &row394, Risk: 1},
-	{Name: "fold", Row: &row396, Risk: 1},
+	{Name: "fly", Row: &row387, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts388},
+	{Name: "fly logs", Row: &row390, Risk: 4},
+	{Name: "fly status", Row: &row390, Risk: 4},
+	{Name: "flyway", Destroys: acts391},
+	{Name: "fmt", Row: &row393, Risk: 1},
+	{Name: "fold", Row: &row395, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreman", Is: 0x2000000004},
-	{Name: "forever", Arity: 2, Destroys: acts397},
+	{Name: "forever", Arity: 2, Destroys: acts396},
 	{Name: "forge", Is: 0x2000000018},
 	{Name: "forgecode", Is: 0x100000000},
 	{Name: "format", Is: 0x4000000000, Destroys: acts84},
@@ -6688,12 +6686,12 @@ var commands = [...]Command{
 	{Name: "fsck.*", Destroys: acts84},
 	{Name: "fsi", Is: 0x100000},
 	{Name: "ftp", Row: &row39, Is: 0x28000400000, Risk: 4},
-	{Name: "fuser", Row: &row399, Is: 0x100000020000, Risk: 6, Destroys: acts381},
+	{Name: "fuser", Row: &row398, Is: 0x100000020000, Risk: 6, Destroys: acts380},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
 	{Name: "fwupdmgr", Destroys: acts84},
-	{Name: "fx", Row: &row400, Risk: 5},
-	{Name: "fzf", Row: &row402, Risk: 5},
+	{Name: "fx", Row: &row399, Risk: 5},
+	{Name: "fzf", Row: &row401, Risk: 5},
 	{Name: "g++", Row: &row146, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gam", Destroys: acts14},
 	{Name: "gamemoderun", Wrapper: &wrapper10},
@@ -6703,7 +6701,7 @@ var commands = [...]Command{
 	{Name: "gatsby", Row: &row83},
 	{Name: "gcc", Row: &row146, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language6},
-	{Name: "gcloud", Row: &row404, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse405, Parent: true, Destroys: acts108, Recursive: []string{"*"}},
+	{Name: "gcloud", Row: &row403, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse404, Parent: true, Destroys: acts108, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Risk: 4, Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
@@ -6731,10 +6729,10 @@ var commands = [...]Command{
 	{Name: "gcloud secrets", Is: 0x100000},
 	{Name: "gcloud ssh", Row: &row65},
 	{Name: "gcloud storage", Parent: true},
-	{Name: "gcloud storage cp", Transfer: &options406},
+	{Name: "gcloud storage cp", Transfer: &options405},
 	{Name: "gcloud storage ls", Risk: 4},
-	{Name: "gcloud storage mv", Transfer: &options406},
-	{Name: "gcloud storage rsync", Transfer: &options406},
+	{Name: "gcloud storage mv", Transfer: &options405},
+	{Name: "gcloud storage rsync", Transfer: &options405},
 	{Name: "gconftool-2", Destroys: acts105},
 	{Name: "gcore", Is: 0x20000},
 	{Name: "gdb", Row: &row100, Wrapper: &wrapper176, Is: 0x20000},
@@ -6742,48 +6740,48 @@ var commands = [...]Command{
 	{Name: "gdc", Is: 0x200},
 	{Name: "gdisk", Is: 0x4000000000, Destroys: acts84},
 	{Name: "gel", Is: 0x4000000},
-	{Name: "gem", Row: &row135, Arity: 2, Is: 0x10000040100000, Destroys: acts407},
+	{Name: "gem", Row: &row135, Arity: 2, Is: 0x10000040100000, Destroys: acts406},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x100000000},
 	{Name: "gemini-cli", Is: 0x100000000},
 	{Name: "gerrit", Destroys: acts144},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse408},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse407},
 	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language6},
 	{Name: "gfortran", Row: &row44, Is: 0x200},
-	{Name: "gh", Row: &row410, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts411},
+	{Name: "gh", Row: &row409, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts410},
 	{Name: "gh agent-task", Is: 0x100000000},
-	{Name: "gh alias", Row: &row412, Is: 0x100000},
-	{Name: "gh api", Row: &row414, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse415},
-	{Name: "gh attestation", Row: &row412},
-	{Name: "gh auth", Row: &row412, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row417, Risk: 4, Worse: worse418},
-	{Name: "gh browse", Row: &row420, Risk: 4},
-	{Name: "gh cache", Row: &row420},
-	{Name: "gh codespace", Row: &row412},
+	{Name: "gh alias", Row: &row411, Is: 0x100000},
+	{Name: "gh api", Row: &row413, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse414},
+	{Name: "gh attestation", Row: &row411},
+	{Name: "gh auth", Row: &row411, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row416, Risk: 4, Worse: worse417},
+	{Name: "gh browse", Row: &row419, Risk: 4},
+	{Name: "gh cache", Row: &row419},
+	{Name: "gh codespace", Row: &row411},
 	{Name: "gh codespace ssh", Row: &row65},
-	{Name: "gh config", Row: &row412, Is: 0x110000},
+	{Name: "gh config", Row: &row411, Is: 0x110000},
 	{Name: "gh copilot", Is: 0x100000000},
-	{Name: "gh cs", Row: &row412},
-	{Name: "gh ext", Row: &row412},
-	{Name: "gh extension", Row: &row412, Is: 0x100000},
-	{Name: "gh gist", Row: &row420},
+	{Name: "gh cs", Row: &row411},
+	{Name: "gh ext", Row: &row411},
+	{Name: "gh extension", Row: &row411, Is: 0x100000},
+	{Name: "gh gist", Row: &row419},
 	{Name: "gh gist create", Row: &row65},
 	{Name: "gh gist edit", Row: &row65},
-	{Name: "gh gpg-key", Row: &row412},
-	{Name: "gh issue", Row: &row420, Arity: 3, Parent: true},
+	{Name: "gh gpg-key", Row: &row411},
+	{Name: "gh issue", Row: &row419, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row420},
+	{Name: "gh label", Row: &row419},
 	{Name: "gh models", Is: 0x100000000},
-	{Name: "gh org", Row: &row420},
-	{Name: "gh pr", Row: &row420, Arity: 3, Parent: true},
+	{Name: "gh org", Row: &row419},
+	{Name: "gh pr", Row: &row419, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -6797,153 +6795,153 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row420},
-	{Name: "gh release", Row: &row420, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row419},
+	{Name: "gh release", Row: &row419, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row420, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row419, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row420},
-	{Name: "gh run", Row: &row420, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row419},
+	{Name: "gh run", Row: &row419, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row420, Risk: 4},
-	{Name: "gh secret", Row: &row412, Is: 0x100000},
-	{Name: "gh skill", Row: &row412},
-	{Name: "gh ssh-key", Row: &row412},
-	{Name: "gh status", Row: &row420, Risk: 4},
-	{Name: "gh variable", Row: &row412},
-	{Name: "gh workflow", Row: &row420, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row419, Risk: 4},
+	{Name: "gh secret", Row: &row411, Is: 0x100000},
+	{Name: "gh skill", Row: &row411},
+	{Name: "gh ssh-key", Row: &row411},
+	{Name: "gh status", Row: &row419, Risk: 4},
+	{Name: "gh variable", Row: &row411},
+	{Name: "gh workflow", Row: &row419, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row422, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row421, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
 	{Name: "ghci", Language: &language6, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ghz", Destroys: acts367},
-	{Name: "ginkgo", Row: &row424, Is: 0x8},
-	{Name: "gio", Row: &row54, Destroys: acts425, Wipes: "removed"},
-	{Name: "git", Row: &row427, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row429, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row431, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git annotate", Row: &row433, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row431, Inspector: "gitapply", Risk: 3, Worse: worse434},
+	{Name: "ghz", Destroys: acts366},
+	{Name: "ginkgo", Row: &row423, Is: 0x8},
+	{Name: "gio", Row: &row54, Destroys: acts424, Wipes: "removed"},
+	{Name: "git", Row: &row426, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row428, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row430, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git annotate", Row: &row432, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row430, Inspector: "gitapply", Risk: 3, Worse: worse433},
 	{Name: "git archimport", Row: &row54},
-	{Name: "git archive", Row: &row436, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse437},
-	{Name: "git blame", Row: &row433, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row439, Is: 0x100040, Risk: 1, Worse: worse440},
+	{Name: "git archive", Row: &row435, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse436},
+	{Name: "git blame", Row: &row432, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row438, Is: 0x100040, Risk: 1, Worse: worse439},
 	{Name: "git bugreport", Row: &row54},
-	{Name: "git bundle", Row: &row442, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row444, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row446, Risk: 1},
-	{Name: "git check-ignore", Row: &row446, Risk: 1},
-	{Name: "git check-ref-format", Row: &row448, Risk: 1},
-	{Name: "git checkout", Row: &row450, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse451},
-	{Name: "git checkout-index", Row: &row453, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row455, Risk: 1},
-	{Name: "git cherry-pick", Row: &row457, Is: 0x1000000000, Risk: 3, Worse: worse458},
+	{Name: "git bundle", Row: &row441, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row443, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row445, Risk: 1},
+	{Name: "git check-ignore", Row: &row445, Risk: 1},
+	{Name: "git check-ref-format", Row: &row447, Risk: 1},
+	{Name: "git checkout", Row: &row449, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse450},
+	{Name: "git checkout-index", Row: &row452, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row454, Risk: 1},
+	{Name: "git cherry-pick", Row: &row456, Is: 0x1000000000, Risk: 3, Worse: worse457},
 	{Name: "git citool", Row: &row54},
-	{Name: "git clean", Row: &row460, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row462, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row464, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row466, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse467, Parent: true},
+	{Name: "git clean", Row: &row459, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row461, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row463, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row465, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse466, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
-	{Name: "git config edit", Row: &row469, Risk: 5},
+	{Name: "git config edit", Row: &row468, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row448, Risk: 1},
+	{Name: "git count-objects", Row: &row447, Risk: 1},
 	{Name: "git credential", Row: &row54, Is: 0x100000},
 	{Name: "git credential-cache", Row: &row54},
 	{Name: "git credential-store", Row: &row54},
 	{Name: "git cvsimport", Row: &row54},
 	{Name: "git cvsserver", Row: &row54},
 	{Name: "git daemon", Row: &row54},
-	{Name: "git describe", Row: &row448, Is: 0x40, Risk: 1},
+	{Name: "git describe", Row: &row447, Is: 0x40, Risk: 1},
 	{Name: "git diagnose", Row: &row54},
-	{Name: "git diff", Row: &row455, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row455, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row455, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row455, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row471, Inspector: "gitshow"},
+	{Name: "git diff", Row: &row454, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row454, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row454, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row454, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row470, Inspector: "gitshow"},
 	{Name: "git fast-export", Row: &row54, Shows: "objects"},
 	{Name: "git fast-import", Row: &row54, Risk: 6},
-	{Name: "git fetch", Row: &row462, Inspector: "gitfetch", Risk: 4, Worse: worse472},
-	{Name: "git fetch-pack", Row: &row462},
-	{Name: "git filter-branch", Row: &row474, Is: 0x100000, Risk: 6},
+	{Name: "git fetch", Row: &row461, Inspector: "gitfetch", Risk: 4, Worse: worse471},
+	{Name: "git fetch-pack", Row: &row461},
+	{Name: "git filter-branch", Row: &row473, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
 	{Name: "git flow", Row: &row54, Arity: 3},
-	{Name: "git for-each-ref", Row: &row448, Risk: 1},
+	{Name: "git for-each-ref", Row: &row447, Risk: 1},
 	{Name: "git for-each-repo", Row: &row54},
-	{Name: "git format-patch", Row: &row476, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row478, Risk: 1},
-	{Name: "git gc", Row: &row453, Is: 0x100000, Risk: 3, Worse: worse479},
-	{Name: "git get-tar-commit-id", Row: &row448, Risk: 1},
+	{Name: "git format-patch", Row: &row475, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row477, Risk: 1},
+	{Name: "git gc", Row: &row452, Is: 0x100000, Risk: 3, Worse: worse478},
+	{Name: "git get-tar-commit-id", Row: &row447, Risk: 1},
 	{Name: "git gitk", Row: &row54},
-	{Name: "git grep", Row: &row481, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git grep", Row: &row480, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
 	{Name: "git gui", Row: &row54},
-	{Name: "git hash-object", Row: &row483, Inspector: "gitadd", Risk: 1},
+	{Name: "git hash-object", Row: &row482, Inspector: "gitadd", Risk: 1},
 	{Name: "git help", Row: &row54, Risk: 1},
 	{Name: "git hook", Row: &row54},
 	{Name: "git http-backend", Row: &row54},
 	{Name: "git imap-send", Row: &row54},
-	{Name: "git init", Row: &row485, Inspector: "gitinit", Risk: 3},
+	{Name: "git init", Row: &row484, Inspector: "gitinit", Risk: 3},
 	{Name: "git instaweb", Row: &row54},
-	{Name: "git interpret-trailers", Row: &row487},
-	{Name: "git lfs", Row: &row489, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row455, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row491, Risk: 1},
-	{Name: "git ls-remote", Row: &row462, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row491, Risk: 1},
+	{Name: "git interpret-trailers", Row: &row486},
+	{Name: "git lfs", Row: &row488, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row454, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row490, Risk: 1},
+	{Name: "git ls-remote", Row: &row461, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row490, Risk: 1},
 	{Name: "git maintenance", Row: &row54, Risk: 3},
-	{Name: "git merge", Row: &row457, Is: 0x1000000000, Risk: 3, Worse: worse458},
-	{Name: "git merge-base", Row: &row448, Is: 0x40, Risk: 1},
+	{Name: "git merge", Row: &row456, Is: 0x1000000000, Risk: 3, Worse: worse457},
+	{Name: "git merge-base", Row: &row447, Is: 0x40, Risk: 1},
 	{Name: "git merge-index", Row: &row54},
-	{Name: "git merge-tree", Row: &row493, Risk: 3},
-	{Name: "git mergetool", Row: &row471},
-	{Name: "git mktree", Row: &row495},
-	{Name: "git mv", Row: &row497, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row448, Risk: 1},
-	{Name: "git notes", Row: &row499, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git merge-tree", Row: &row492, Risk: 3},
+	{Name: "git mergetool", Row: &row470},
+	{Name: "git mktree", Row: &row494},
+	{Name: "git mv", Row: &row496, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row447, Risk: 1},
+	{Name: "git notes", Row: &row498, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row54, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row453},
-	{Name: "git patch-id", Row: &row448, Risk: 1},
-	{Name: "git prune", Row: &row453, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row453, Risk: 6},
-	{Name: "git pull", Row: &row462, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse500},
-	{Name: "git push", Row: &row502, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse503},
+	{Name: "git pack-redundant", Row: &row452},
+	{Name: "git patch-id", Row: &row447, Risk: 1},
+	{Name: "git prune", Row: &row452, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row452, Risk: 6},
+	{Name: "git pull", Row: &row461, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse499},
+	{Name: "git push", Row: &row501, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse502},
 	{Name: "git quiltimport", Row: &row54},
-	{Name: "git range-diff", Row: &row455, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row453},
-	{Name: "git rebase", Row: &row505, Is: 0x1000100000, Risk: 3, Shows: "patch"},
+	{Name: "git range-diff", Row: &row454, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row452},
+	{Name: "git rebase", Row: &row504, Is: 0x1000100000, Risk: 3, Shows: "patch"},
 	{Name: "git receive-pack", Row: &row54},
-	{Name: "git reflog", Row: &row455, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git reflog", Row: &row454, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row455, Risk: 1},
-	{Name: "git reflog-delete", Row: &row453},
-	{Name: "git refs", Row: &row453},
-	{Name: "git remote", Row: &row507, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row454, Risk: 1},
+	{Name: "git reflog-delete", Row: &row452},
+	{Name: "git refs", Row: &row452},
+	{Name: "git remote", Row: &row506, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row509, Risk: 1},
+	{Name: "git remote get-url", Row: &row508, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -6951,71 +6949,71 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row509, Risk: 4},
+	{Name: "git remote show", Row: &row508, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row462},
-	{Name: "git repack", Row: &row453, Risk: 3},
-	{Name: "git replace", Row: &row453, Is: 0x100000, Risk: 6},
+	{Name: "git remote-http", Row: &row461},
+	{Name: "git repack", Row: &row452, Risk: 3},
+	{Name: "git replace", Row: &row452, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row54, Risk: 1},
-	{Name: "git reset", Row: &row511, Is: 0x100000, Risk: 3, Worse: worse512},
-	{Name: "git restore", Row: &row514, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse515},
-	{Name: "git rev-list", Row: &row455, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row448, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row457, Is: 0x1000000000, Risk: 3, Worse: worse458},
-	{Name: "git rm", Row: &row497, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse516},
+	{Name: "git reset", Row: &row510, Is: 0x100000, Risk: 3, Worse: worse511},
+	{Name: "git restore", Row: &row513, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse514},
+	{Name: "git rev-list", Row: &row454, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row447, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row456, Is: 0x1000000000, Risk: 3, Worse: worse457},
+	{Name: "git rm", Row: &row496, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse515},
 	{Name: "git scalar", Row: &row54},
 	{Name: "git send-email", Row: &row54, Risk: 6},
-	{Name: "git send-pack", Row: &row502},
+	{Name: "git send-pack", Row: &row501},
 	{Name: "git shell", Row: &row54},
-	{Name: "git shortlog", Row: &row455, Risk: 1},
-	{Name: "git show", Row: &row518, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row448, Risk: 1},
-	{Name: "git show-index", Row: &row495, Shows: "objects"},
-	{Name: "git show-ref", Row: &row448, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row453, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row429, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row520, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git shortlog", Row: &row454, Risk: 1},
+	{Name: "git show", Row: &row517, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row447, Risk: 1},
+	{Name: "git show-index", Row: &row494, Shows: "objects"},
+	{Name: "git show-ref", Row: &row447, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row452, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row428, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row519, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row455, Risk: 1},
+	{Name: "git stash list", Row: &row454, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row455, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row454, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row491, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row446, Risk: 1},
-	{Name: "git submodule", Row: &row522, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row490, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row445, Risk: 1},
+	{Name: "git submodule", Row: &row521, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row524, Risk: 1},
-	{Name: "git submodule summary", Row: &row524, Risk: 1},
+	{Name: "git submodule status", Row: &row523, Risk: 1},
+	{Name: "git submodule summary", Row: &row523, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row54, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row526, Is: 0x1000000000, Risk: 3, Worse: worse527},
-	{Name: "git symbolic-ref", Row: &row453, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse528},
-	{Name: "git tag", Row: &row530, Is: 0x100000, Risk: 1, Worse: worse531},
+	{Name: "git switch", Row: &row525, Is: 0x1000000000, Risk: 3, Worse: worse526},
+	{Name: "git symbolic-ref", Row: &row452, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse527},
+	{Name: "git tag", Row: &row529, Is: 0x100000, Risk: 1, Worse: worse530},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row453, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row453, Is: 0x100000, Risk: 3, Worse: worse532},
+	{Name: "git update-index", Row: &row452, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row452, Is: 0x100000, Risk: 3, Worse: worse531},
 	{Name: "git upload-archive", Row: &row54},
 	{Name: "git upload-pack", Row: &row54},
-	{Name: "git var", Row: &row448, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row448, Risk: 1},
-	{Name: "git verify-tag", Row: &row448, Risk: 1},
-	{Name: "git version", Row: &row448, Risk: 1},
-	{Name: "git whatchanged", Row: &row455, Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row534, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git var", Row: &row447, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row447, Risk: 1},
+	{Name: "git verify-tag", Row: &row447, Risk: 1},
+	{Name: "git version", Row: &row447, Risk: 1},
+	{Name: "git whatchanged", Row: &row454, Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row533, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row536, Risk: 1},
+	{Name: "git worktree list", Row: &row535, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -7023,69 +7021,69 @@ var commands = [...]Command{
 	{Name: "git worktree repair", Risk: 3},
 	{Name: "git worktree unlock", Risk: 3},
 	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
-	{Name: "glab", Row: &row538, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts411},
+	{Name: "glab", Row: &row537, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts410},
 	{Name: "glab ci", Arity: 3, Parent: true},
-	{Name: "glab ci list", Row: &row540, Risk: 4},
-	{Name: "glab ci status", Row: &row540, Risk: 4},
-	{Name: "glab ci view", Row: &row540, Risk: 4},
+	{Name: "glab ci list", Row: &row539, Risk: 4},
+	{Name: "glab ci status", Row: &row539, Risk: 4},
+	{Name: "glab ci view", Row: &row539, Risk: 4},
 	{Name: "glab issue", Arity: 3, Parent: true},
-	{Name: "glab issue list", Row: &row540, Risk: 4},
-	{Name: "glab issue view", Row: &row540, Risk: 4},
+	{Name: "glab issue list", Row: &row539, Risk: 4},
+	{Name: "glab issue view", Row: &row539, Risk: 4},
 	{Name: "glab mr", Arity: 3, Parent: true},
-	{Name: "glab mr diff", Row: &row540, Risk: 4},
-	{Name: "glab mr list", Row: &row540, Risk: 4},
-	{Name: "glab mr view", Row: &row540, Risk: 4},
+	{Name: "glab mr diff", Row: &row539, Risk: 4},
+	{Name: "glab mr list", Row: &row539, Risk: 4},
+	{Name: "glab mr view", Row: &row539, Risk: 4},
 	{Name: "glab release", Arity: 3, Parent: true},
-	{Name: "glab release list", Row: &row540, Risk: 4},
-	{Name: "glab release view", Row: &row540, Risk: 4},
+	{Name: "glab release list", Row: &row539, Risk: 4},
+	{Name: "glab release view", Row: &row539, Risk: 4},
 	{Name: "glab repo", Arity: 3, Parent: true},
-	{Name: "glab repo view", Row: &row540, Risk: 4},
+	{Name: "glab repo view", Row: &row539, Risk: 4},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row542, Risk: 5},
+	{Name: "glow", Row: &row541, Risk: 5},
 	{Name: "gm4", Language: &language6, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts19},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language6, Is: 0x2000},
-	{Name: "go", Row: &row544, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
+	{Name: "go", Row: &row543, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
 	{Name: "go bug", Row: &row39},
-	{Name: "go build", Row: &row546, Is: 0x2000000000, Risk: 2, Worse: worse547},
-	{Name: "go clean", Row: &row549, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row551, Risk: 1, Worse: worse552},
-	{Name: "go env", Row: &row554, Is: 0x100040, Risk: 1, Worse: worse555},
-	{Name: "go fix", Row: &row557, Risk: 3},
-	{Name: "go fmt", Row: &row559, Inspector: "formatter", Risk: 3},
-	{Name: "go generate", Row: &row560, Is: 0x2000000000, Risk: 5},
-	{Name: "go get", Row: &row546, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row545, Is: 0x2000000000, Risk: 2, Worse: worse546},
+	{Name: "go clean", Row: &row548, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row550, Risk: 1, Worse: worse551},
+	{Name: "go env", Row: &row553, Is: 0x100040, Risk: 1, Worse: worse554},
+	{Name: "go fix", Row: &row556, Risk: 3},
+	{Name: "go fmt", Row: &row558, Inspector: "formatter", Risk: 3},
+	{Name: "go generate", Row: &row559, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row545, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row546, Is: 0x2000300000, Risk: 5},
-	{Name: "go list", Row: &row562, Is: 0x40, Risk: 1, Worse: worse552},
-	{Name: "go mod", Row: &row564, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row545, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row561, Is: 0x40, Risk: 1, Worse: worse551},
+	{Name: "go mod", Row: &row563, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse565},
+	{Name: "go mod graph", Risk: 1, Worse: worse564},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse565},
-	{Name: "go mod why", Risk: 1, Worse: worse565},
-	{Name: "go run", Row: &row557, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse564},
+	{Name: "go mod why", Risk: 1, Worse: worse564},
+	{Name: "go run", Row: &row556, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row39},
-	{Name: "go test", Row: &row566, Is: 0x2000000000, Risk: 2, Worse: worse547},
+	{Name: "go test", Row: &row565, Is: 0x2000000000, Risk: 2, Worse: worse546},
 	{Name: "go tool", Row: &row54, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row568, Risk: 1},
-	{Name: "go tool cover", Row: &row570, Risk: 1},
-	{Name: "go tool nm", Row: &row568, Risk: 1},
-	{Name: "go tool objdump", Row: &row568, Risk: 1},
-	{Name: "go version", Row: &row572, Risk: 1},
-	{Name: "go vet", Row: &row557, Is: 0x2000000000, Risk: 2, Worse: worse547},
-	{Name: "go work", Row: &row574, Arity: 3, Risk: 3},
-	{Name: "gofmt", Row: &row576, Risk: 1, Worse: worse577},
-	{Name: "gofumpt", Row: &row579, Risk: 2, Worse: worse103},
+	{Name: "go tool addr2line", Row: &row567, Risk: 1},
+	{Name: "go tool cover", Row: &row569, Risk: 1},
+	{Name: "go tool nm", Row: &row567, Risk: 1},
+	{Name: "go tool objdump", Row: &row567, Risk: 1},
+	{Name: "go version", Row: &row571, Risk: 1},
+	{Name: "go vet", Row: &row556, Is: 0x2000000000, Risk: 2, Worse: worse546},
+	{Name: "go work", Row: &row573, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row575, Risk: 1, Worse: worse576},
+	{Name: "gofumpt", Row: &row578, Risk: 2, Worse: worse103},
 	{Name: "gog", Destroys: acts19},
 	{Name: "gogcli", Destroys: acts19},
-	{Name: "goimports", Row: &row579, Risk: 2, Worse: worse103},
+	{Name: "goimports", Row: &row578, Risk: 2, Worse: worse103},
 	{Name: "golang-migrate", Destroys: acts50},
-	{Name: "golangci-lint", Row: &row581, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse86, Parent: true},
+	{Name: "golangci-lint", Row: &row580, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse86, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "gold", Row: &row44, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
@@ -7100,23 +7098,23 @@ var commands = [...]Command{
 	{Name: "goreleaser", Destroys: acts53},
 	{Name: "goreman", Arity: 2, Is: 0x2000000000},
 	{Name: "gorun", Language: &language1},
-	{Name: "gosec", Row: &row364},
+	{Name: "gosec", Row: &row363},
 	{Name: "gosh", Language: &language6},
-	{Name: "gosu", Wrapper: &wrapper582, Is: 0x1},
-	{Name: "gotestsum", Row: &row584, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row586, Risk: 2, Worse: worse86},
+	{Name: "gosu", Wrapper: &wrapper581, Is: 0x1},
+	{Name: "gotestsum", Row: &row583, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row585, Risk: 2, Worse: worse86},
 	{Name: "gow", Arity: 2, Is: 0x2000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
 	{Name: "gp", Language: &language6},
 	{Name: "gpasswd", Destroys: acts177},
-	{Name: "gpg", Row: &row588, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "gpg", Row: &row587, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language6},
 	{Name: "gpt-engineer", Is: 0x100000000},
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row590, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts591},
+	{Name: "gradle", Row: &row589, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts590},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graphqurl", Is: 0x20000000},
 	{Name: "gremlin", Row: &row100},
@@ -7124,7 +7122,7 @@ var commands = [...]Command{
 	{Name: "groff", Row: &row141},
 	{Name: "grok", Is: 0x100000000},
 	{Name: "grok-cli", Is: 0x100000000},
-	{Name: "gron", Row: &row593, Risk: 5},
+	{Name: "gron", Row: &row592, Risk: 5},
 	{Name: "groovy", Language: &language6, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language6},
@@ -7132,7 +7130,7 @@ var commands = [...]Command{
 	{Name: "groupdel", Destroys: acts177},
 	{Name: "groupmod", Destroys: acts177},
 	{Name: "groups", Risk: 1},
-	{Name: "grpcurl", Destroys: acts367},
+	{Name: "grpcurl", Destroys: acts366},
 	{Name: "grub-install", Destroys: acts84},
 	{Name: "grunt", Row: &row83, Is: 0x2000000018},
 	{Name: "gsettings", Destroys: acts105},
@@ -7140,27 +7138,27 @@ var commands = [...]Command{
 	{Name: "gsql", Is: 0x4000000},
 	{Name: "gst", Language: &language6},
 	{Name: "gsutil", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts108, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options406},
-	{Name: "gsutil mv", Transfer: &options406},
-	{Name: "gsutil rsync", Transfer: &options406},
+	{Name: "gsutil cp", Transfer: &options405},
+	{Name: "gsutil mv", Transfer: &options405},
+	{Name: "gsutil rsync", Transfer: &options405},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
 	{Name: "guile", Language: &language6, Risk: 5},
 	{Name: "guix", Is: 0x100000, Destroys: acts31},
 	{Name: "gulp", Row: &row83, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row595, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
-	{Name: "gvim", Row: &row215},
+	{Name: "gunzip", Row: &row594, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "gvim", Row: &row214},
 	{Name: "gzcat", Row: &row141},
-	{Name: "gzip", Row: &row595, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
-	{Name: "hadolint", Row: &row216, Risk: 2, Worse: worse86},
-	{Name: "halt", Risk: 6, Destroys: acts596},
+	{Name: "gzip", Row: &row594, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "hadolint", Row: &row215, Risk: 2, Worse: worse86},
+	{Name: "halt", Risk: 6, Destroys: acts595},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x100000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts597},
-	{Name: "hatch", Row: &row599, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts383},
+	{Name: "hasura", Destroys: acts596},
+	{Name: "hatch", Row: &row598, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts382},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper46, Arity: 3, Parent: true},
 	{Name: "hatch run check", Risk: 2},
@@ -7171,95 +7169,95 @@ var commands = [...]Command{
 	{Name: "hatch run types", Risk: 2},
 	{Name: "hatch run typing", Risk: 2},
 	{Name: "hatch test", Risk: 2},
-	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts194},
+	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts193},
 	{Name: "hdiutil", Destroys: acts47},
 	{Name: "hdparm", Is: 0x4000000000, Destroys: acts84},
-	{Name: "head", Row: &row601, Arity: 1, Risk: 1},
+	{Name: "head", Row: &row600, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper10},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper603},
+	{Name: "heft exec", Wrapper: &wrapper602},
 	{Name: "heimdall", Destroys: acts84},
-	{Name: "helix", Row: &row215},
-	{Name: "helm", Row: &row605, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts606},
-	{Name: "helm create", Row: &row607},
-	{Name: "helm delete", Row: &row607, Risk: 6},
-	{Name: "helm dependency", Row: &row609, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row609, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row609, Risk: 4},
-	{Name: "helm install", Row: &row607},
-	{Name: "helm lint", Row: &row609, Risk: 4},
-	{Name: "helm list", Row: &row609, Risk: 4},
-	{Name: "helm ls", Row: &row609, Risk: 4},
-	{Name: "helm package", Row: &row609},
-	{Name: "helm plugin", Row: &row607, Is: 0x200000},
-	{Name: "helm pull", Row: &row609},
-	{Name: "helm push", Row: &row607},
-	{Name: "helm registry", Row: &row607},
-	{Name: "helm repo", Row: &row607, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row607, Risk: 6},
+	{Name: "helix", Row: &row214},
+	{Name: "helm", Row: &row604, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts605},
+	{Name: "helm create", Row: &row606},
+	{Name: "helm delete", Row: &row606, Risk: 6},
+	{Name: "helm dependency", Row: &row608, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row608, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row608, Risk: 4},
+	{Name: "helm install", Row: &row606},
+	{Name: "helm lint", Row: &row608, Risk: 4},
+	{Name: "helm list", Row: &row608, Risk: 4},
+	{Name: "helm ls", Row: &row608, Risk: 4},
+	{Name: "helm package", Row: &row608},
+	{Name: "helm plugin", Row: &row606, Is: 0x200000},
+	{Name: "helm pull", Row: &row608},
+	{Name: "helm push", Row: &row606},
+	{Name: "helm registry", Row: &row606},
+	{Name: "helm repo", Row: &row606, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row606, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row609, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row609, Risk: 4},
-	{Name: "helm template", Row: &row609, Risk: 4},
-	{Name: "helm test", Row: &row607},
+	{Name: "helm show", Row: &row608, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row608, Risk: 4},
+	{Name: "helm template", Row: &row608, Risk: 4},
+	{Name: "helm test", Row: &row606},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row607, Risk: 6},
-	{Name: "helm upgrade", Row: &row607},
+	{Name: "helm uninstall", Row: &row606, Risk: 6},
+	{Name: "helm upgrade", Row: &row606},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts606},
+	{Name: "helmfile", Destroys: acts605},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x100000000},
-	{Name: "heroku", Row: &row388, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts610},
-	{Name: "heroku addons", Row: &row612, Risk: 4},
-	{Name: "heroku apps", Row: &row612, Risk: 4},
-	{Name: "heroku domains", Row: &row612, Risk: 4},
-	{Name: "heroku logs", Row: &row612, Risk: 4},
-	{Name: "heroku ps", Row: &row612, Risk: 4},
-	{Name: "heroku releases", Row: &row612, Risk: 4},
-	{Name: "heroku run", Wrapper: &wrapper614, Is: 0x2},
-	{Name: "heroku status", Row: &row612, Risk: 4},
+	{Name: "heroku", Row: &row387, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts609},
+	{Name: "heroku addons", Row: &row611, Risk: 4},
+	{Name: "heroku apps", Row: &row611, Risk: 4},
+	{Name: "heroku domains", Row: &row611, Risk: 4},
+	{Name: "heroku logs", Row: &row611, Risk: 4},
+	{Name: "heroku ps", Row: &row611, Risk: 4},
+	{Name: "heroku releases", Row: &row611, Risk: 4},
+	{Name: "heroku run", Wrapper: &wrapper613, Is: 0x2},
+	{Name: "heroku status", Row: &row611, Risk: 4},
 	{Name: "hex", Destroys: acts151},
-	{Name: "hexdump", Row: &row616, Risk: 1},
-	{Name: "hexyl", Row: &row618},
+	{Name: "hexdump", Row: &row615, Risk: 1},
+	{Name: "hexyl", Row: &row617},
 	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts144},
-	{Name: "hhvm", Language: &language620},
+	{Name: "hhvm", Language: &language619},
 	{Name: "himalaya", Destroys: acts19},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse621, Destroys: acts622},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse620, Destroys: acts621},
 	{Name: "hive", Row: &row100, Is: 0x4000000},
 	{Name: "hivemind", Is: 0x2000000000},
 	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row624, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse625},
+	{Name: "hostname", Row: &row623, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse624},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Row: &row627, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts628},
-	{Name: "httpie", Row: &row627, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts628},
-	{Name: "https", Row: &row627, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts628},
-	{Name: "hub", Arity: 2, Destroys: acts411, Like: "gh"},
-	{Name: "hugo", Row: &row630, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "http", Row: &row626, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts627},
+	{Name: "httpie", Row: &row626, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts627},
+	{Name: "https", Row: &row626, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts627},
+	{Name: "hub", Arity: 2, Destroys: acts410, Like: "gh"},
+	{Name: "hugo", Row: &row629, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language6},
 	{Name: "hurl", Is: 0x20000000, Destroys: acts114},
 	{Name: "husky", Is: 0x2000080000},
-	{Name: "hx", Row: &row215},
+	{Name: "hx", Row: &row214},
 	{Name: "hy", Language: &language107},
-	{Name: "hyperfine", Wrapper: &wrapper632},
-	{Name: "i386", Wrapper: &wrapper634},
+	{Name: "hyperfine", Wrapper: &wrapper631},
+	{Name: "i386", Wrapper: &wrapper633},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
-	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts194, Recursive: []string{"*"}},
+	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts193, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
 	{Name: "ibmcloud cos upload", Transfer: &options79},
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row44, Is: 0x200},
-	{Name: "iconv", Row: &row636, Risk: 1},
+	{Name: "iconv", Row: &row635, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
 	{Name: "iex", Language: &language6},
 	{Name: "ifconfig", Risk: 1, Worse: worse128},
-	{Name: "ifdown", Destroys: acts355},
+	{Name: "ifdown", Destroys: acts354},
 	{Name: "iflow", Is: 0x100000000},
 	{Name: "ifne", Wrapper: &wrapper10},
 	{Name: "ifort", Is: 0x200},
@@ -7267,16 +7265,16 @@ var commands = [...]Command{
 	{Name: "imsg", Destroys: acts14},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts7},
-	{Name: "incus exec", Wrapper: &wrapper638},
+	{Name: "incus exec", Wrapper: &wrapper637},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper640},
-	{Name: "influx", Row: &row238, Is: 0x14100000, Risk: 5, Worse: worse247, Destroys: acts201},
-	{Name: "influxd", Destroys: acts201},
-	{Name: "info", Row: &row642, Risk: 1},
+	{Name: "infisical run", Wrapper: &wrapper639},
+	{Name: "influx", Row: &row237, Is: 0x14100000, Risk: 5, Worse: worse246, Destroys: acts200},
+	{Name: "influxd", Destroys: acts200},
+	{Name: "info", Row: &row641, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts397},
+	{Name: "initctl", Destroys: acts396},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row644, Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row643, Inspector: "mode", Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper10},
 	{Name: "interpreter", Is: 0x100000000},
@@ -7285,9 +7283,9 @@ var commands = [...]Command{
 	{Name: "invoke", Row: &row117, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper646},
+	{Name: "ionice", Wrapper: &wrapper645},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row648, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip", Row: &row647, Arity: 2, Risk: 5, Parent: true},
 	{Name: "ip a", Risk: 1, Worse: worse128, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
@@ -7317,7 +7315,7 @@ var commands = [...]Command{
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper649},
+	{Name: "ip netns exec", Wrapper: &wrapper648},
 	{Name: "ip r", Risk: 1, Worse: worse128, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
@@ -7337,17 +7335,17 @@ var commands = [...]Command{
 	{Name: "ip rule list", Risk: 1},
 	{Name: "ip rule ls", Risk: 1},
 	{Name: "ip rule show", Risk: 1},
-	{Name: "ip6tables", Destroys: acts355},
+	{Name: "ip6tables", Destroys: acts354},
 	{Name: "ipa", Destroys: acts177},
 	{Name: "ipcs", Risk: 1},
 	{Name: "ipdb", Row: &row100},
 	{Name: "ipfs", Inspector: "transfer"},
 	{Name: "ipfs add", Transfer: &options79},
-	{Name: "ipset", Destroys: acts355},
-	{Name: "iptables", Is: 0x100000, Destroys: acts355},
+	{Name: "ipset", Destroys: acts354},
+	{Name: "iptables", Is: 0x100000, Destroys: acts354},
 	{Name: "ipython", Language: &language107, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language651, Is: 0x100000},
+	{Name: "irb", Language: &language650, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
 	{Name: "isort", Row: &row85, Inspector: "formatter", Is: 0x80000, Risk: 3},
@@ -7358,35 +7356,35 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language6},
-	{Name: "jar", Row: &row653, Inspector: "archiver", Is: 0x200, Archive: &archive654},
+	{Name: "jar", Row: &row652, Inspector: "archiver", Is: 0x200, Archive: &archive653},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row656},
-	{Name: "java", Row: &row658, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row660, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row658, Is: 0x200},
+	{Name: "jasmine", Row: &row655},
+	{Name: "java", Row: &row657, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row659, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row657, Is: 0x200},
 	{Name: "javap", Is: 0x210},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language662, Is: 0x100400},
+	{Name: "jbang", Language: &language661, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row664, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row666, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row663, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row665, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language6},
 	{Name: "jira", Destroys: acts14},
 	{Name: "jiti", Language: &language6},
 	{Name: "jj", Arity: 2, Destroys: acts144},
-	{Name: "jless", Row: &row668, Risk: 5},
+	{Name: "jless", Row: &row667, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
-	{Name: "joe", Row: &row215},
-	{Name: "join", Row: &row670, Risk: 1},
-	{Name: "journalctl", Row: &row672, Risk: 1, Worse: worse673, Destroys: acts674},
+	{Name: "joe", Row: &row214},
+	{Name: "join", Row: &row669, Risk: 1},
+	{Name: "journalctl", Row: &row671, Risk: 1, Worse: worse672, Destroys: acts673},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language6},
-	{Name: "jsdoc", Row: &row676, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row658, Language: &language6, Is: 0x200},
+	{Name: "jsdoc", Row: &row675, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row657, Language: &language6, Is: 0x200},
 	{Name: "jsr", Destroys: acts126},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
@@ -7395,33 +7393,33 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row678, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "just", Row: &row677, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
 	{Name: "jython", Language: &language107},
 	{Name: "k3d", Row: &row26, Destroys: acts38},
-	{Name: "k3s", Destroys: acts679},
+	{Name: "k3s", Destroys: acts678},
 	{Name: "k9s", Row: &row26},
 	{Name: "kadmin", Destroys: acts177},
-	{Name: "kafka-delete-records", Destroys: acts680},
-	{Name: "kafka-delete-records.sh", Destroys: acts680},
-	{Name: "kafka-topics", Destroys: acts680},
-	{Name: "kafka-topics.sh", Destroys: acts680},
-	{Name: "kak", Row: &row215},
+	{Name: "kafka-delete-records", Destroys: acts679},
+	{Name: "kafka-delete-records.sh", Destroys: acts679},
+	{Name: "kafka-topics", Destroys: acts679},
+	{Name: "kafka-topics.sh", Destroys: acts679},
+	{Name: "kak", Row: &row214},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row39, Destroys: acts680},
+	{Name: "kcat", Row: &row39, Destroys: acts679},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row100},
 	{Name: "kdb5_util", Destroys: acts177},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts596},
+	{Name: "kexec", Destroys: acts595},
 	{Name: "keyring", Row: &row127, Is: 0x100000, Destroys: acts20},
-	{Name: "keystone", Destroys: acts297},
+	{Name: "keystone", Destroys: acts296},
 	{Name: "keytool", Destroys: acts20},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts381},
-	{Name: "kill-port", Destroys: acts381},
-	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts381},
-	{Name: "killall5", Is: 0x100000000000, Destroys: acts381},
+	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts380},
+	{Name: "kill-port", Destroys: acts380},
+	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts380},
+	{Name: "killall5", Is: 0x100000000000, Destroys: acts380},
 	{Name: "kilo", Is: 0x100000000},
 	{Name: "kilocode", Is: 0x100000000},
 	{Name: "kimi", Is: 0x100000000},
@@ -7430,7 +7428,7 @@ var commands = [...]Command{
 	{Name: "kiro", Is: 0x100000000},
 	{Name: "kiro-cli", Is: 0x100000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts681},
+	{Name: "knex", Arity: 2, Destroys: acts680},
 	{Name: "knife", Row: &row26, Destroys: acts28},
 	{Name: "knip", Is: 0x2000080010},
 	{Name: "ko", Destroys: acts53},
@@ -7439,26 +7437,26 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts52},
 	{Name: "kops", Destroys: acts38},
-	{Name: "kotlin", Row: &row658, Language: &language6, Is: 0x600},
+	{Name: "kotlin", Row: &row657, Language: &language6, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Row: &row683, Language: &language685, Inspector: "compiler", Is: 0x1200, Risk: 2},
+	{Name: "kotlinc", Row: &row682, Language: &language684, Inspector: "compiler", Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
 	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts38},
-	{Name: "kubectl", Row: &row687, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts679},
-	{Name: "kubectl annotate", Row: &row689, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row691, Risk: 4, Worse: worse692},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse692},
-	{Name: "kubectl apply", Row: &row689, Risk: 5},
-	{Name: "kubectl attach", Row: &row689, Risk: 5},
-	{Name: "kubectl auth", Row: &row691, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row689, Risk: 5},
-	{Name: "kubectl certificate", Row: &row607},
-	{Name: "kubectl cluster-info", Row: &row691, Risk: 4, Worse: worse692},
-	{Name: "kubectl config", Row: &row691, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row686, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts678},
+	{Name: "kubectl annotate", Row: &row688, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row690, Risk: 4, Worse: worse691},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse691},
+	{Name: "kubectl apply", Row: &row688, Risk: 5},
+	{Name: "kubectl attach", Row: &row688, Risk: 5},
+	{Name: "kubectl auth", Row: &row690, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row688, Risk: 5},
+	{Name: "kubectl certificate", Row: &row606},
+	{Name: "kubectl cluster-info", Row: &row690, Risk: 4, Worse: worse691},
+	{Name: "kubectl config", Row: &row690, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row65},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -7467,63 +7465,63 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row65},
 	{Name: "kubectl config set-credentials", Row: &row65},
 	{Name: "kubectl config use-context", Row: &row65},
-	{Name: "kubectl config view", Risk: 1, Worse: worse693},
-	{Name: "kubectl cordon", Row: &row689, Risk: 5},
-	{Name: "kubectl cp", Row: &row607, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row689, Risk: 5},
-	{Name: "kubectl debug", Row: &row689, Risk: 5},
-	{Name: "kubectl delete", Row: &row607, Risk: 6},
-	{Name: "kubectl describe", Row: &row691, Risk: 4, Worse: worse692},
-	{Name: "kubectl diff", Row: &row691, Risk: 4, Worse: worse692},
-	{Name: "kubectl drain", Row: &row607, Risk: 6},
-	{Name: "kubectl edit", Row: &row689, Risk: 5},
-	{Name: "kubectl events", Row: &row691, Risk: 4, Worse: worse692},
+	{Name: "kubectl config view", Risk: 1, Worse: worse692},
+	{Name: "kubectl cordon", Row: &row688, Risk: 5},
+	{Name: "kubectl cp", Row: &row606, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row688, Risk: 5},
+	{Name: "kubectl debug", Row: &row688, Risk: 5},
+	{Name: "kubectl delete", Row: &row606, Risk: 6},
+	{Name: "kubectl describe", Row: &row690, Risk: 4, Worse: worse691},
+	{Name: "kubectl diff", Row: &row690, Risk: 4, Worse: worse691},
+	{Name: "kubectl drain", Row: &row606, Risk: 6},
+	{Name: "kubectl edit", Row: &row688, Risk: 5},
+	{Name: "kubectl events", Row: &row690, Risk: 4, Worse: worse691},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper695, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row691, Risk: 4, Worse: worse692},
-	{Name: "kubectl expose", Row: &row689, Risk: 5},
-	{Name: "kubectl get", Row: &row691, Risk: 4, Worse: worse692},
+	{Name: "kubectl exec", Wrapper: &wrapper694, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row690, Risk: 4, Worse: worse691},
+	{Name: "kubectl expose", Row: &row688, Risk: 5},
+	{Name: "kubectl get", Row: &row690, Risk: 4, Worse: worse691},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row607, Is: 0x10},
-	{Name: "kubectl label", Row: &row689, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row606, Is: 0x10},
+	{Name: "kubectl label", Row: &row688, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row691, Risk: 4, Worse: worse692},
-	{Name: "kubectl patch", Row: &row689, Risk: 5},
-	{Name: "kubectl plugin", Row: &row607},
-	{Name: "kubectl port-forward", Row: &row607, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row607, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row607, Risk: 6},
-	{Name: "kubectl rollout", Row: &row691, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl logs", Row: &row690, Risk: 4, Worse: worse691},
+	{Name: "kubectl patch", Row: &row688, Risk: 5},
+	{Name: "kubectl plugin", Row: &row606},
+	{Name: "kubectl port-forward", Row: &row606, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row606, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row606, Risk: 6},
+	{Name: "kubectl rollout", Row: &row690, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper695},
-	{Name: "kubectl run", Row: &row689, Risk: 5},
-	{Name: "kubectl scale", Row: &row689, Risk: 5},
-	{Name: "kubectl set", Row: &row689, Risk: 5},
-	{Name: "kubectl taint", Row: &row689, Risk: 5},
-	{Name: "kubectl top", Row: &row691, Arity: 3, Risk: 4, Worse: worse692},
-	{Name: "kubectl uncordon", Row: &row689, Risk: 5},
-	{Name: "kubectl version", Row: &row691, Risk: 4, Worse: worse692},
-	{Name: "kubectl wait", Row: &row691, Risk: 4, Worse: worse692},
+	{Name: "kubectl rsh", Wrapper: &wrapper694},
+	{Name: "kubectl run", Row: &row688, Risk: 5},
+	{Name: "kubectl scale", Row: &row688, Risk: 5},
+	{Name: "kubectl set", Row: &row688, Risk: 5},
+	{Name: "kubectl taint", Row: &row688, Risk: 5},
+	{Name: "kubectl top", Row: &row690, Arity: 3, Risk: 4, Worse: worse691},
+	{Name: "kubectl uncordon", Row: &row688, Risk: 5},
+	{Name: "kubectl version", Row: &row690, Risk: 4, Worse: worse691},
+	{Name: "kubectl wait", Row: &row690, Risk: 4, Worse: worse691},
 	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "kustomize build", Is: 0x10},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts105},
-	{Name: "last", Row: &row697, Risk: 1},
-	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts397},
-	{Name: "lb4", Destroys: acts297},
+	{Name: "last", Row: &row696, Risk: 1},
+	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts396},
+	{Name: "lb4", Destroys: acts296},
 	{Name: "lckdo", Is: 0x4},
 	{Name: "ld", Row: &row146, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper699, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper698, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
 	{Name: "ldapdelete", Destroys: acts177},
 	{Name: "ldapmodify", Destroys: acts177},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row701},
-	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts591},
+	{Name: "ldd", Row: &row700},
+	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts590},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
 	{Name: "lein compile", Risk: 2},
@@ -7531,8 +7529,8 @@ var commands = [...]Command{
 	{Name: "lein run", Is: 0x800},
 	{Name: "lein test", Risk: 2},
 	{Name: "lerna", Row: &row83, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts53},
-	{Name: "lerna exec", Wrapper: &wrapper603, Risk: 5},
-	{Name: "less", Row: &row703, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna exec", Wrapper: &wrapper602, Risk: 5},
+	{Name: "less", Row: &row702, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
@@ -7546,13 +7544,13 @@ var commands = [...]Command{
 	{Name: "link", Is: 0x200},
 	{Name: "linkerd", Destroys: acts38},
 	{Name: "links", Risk: 4},
-	{Name: "linode", Destroys: acts194},
-	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts194},
+	{Name: "linode", Destroys: acts193},
+	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts193},
 	{Name: "lint-staged", Row: &row83, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper634},
-	{Name: "linux64", Wrapper: &wrapper634},
-	{Name: "liquibase", Destroys: acts704},
-	{Name: "litecli", Row: &row706, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "linux32", Wrapper: &wrapper633},
+	{Name: "linux64", Wrapper: &wrapper633},
+	{Name: "liquibase", Destroys: acts703},
+	{Name: "litecli", Row: &row705, Inspector: "sql", Is: 0xc000000, Risk: 5},
 	{Name: "litefs", Row: &row100},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row44, Is: 0x200},
@@ -7565,128 +7563,128 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row708, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row707, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row39},
-	{Name: "locate", Row: &row710, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row709, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper10},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts711},
+	{Name: "logrotate", Destroys: acts710},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language6},
-	{Name: "look", Row: &row713, Risk: 1},
+	{Name: "look", Row: &row712, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts84},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row296, Arity: 1, Is: 0x600080400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row295, Arity: 1, Is: 0x600080400000000, Risk: 1, Wipes: "listed"},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
-	{Name: "lsd", Row: &row296, Risk: 1},
+	{Name: "lsd", Row: &row295, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row715, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row717, Risk: 1},
-	{Name: "lsusb", Row: &row719, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper721, Is: 0x20000},
-	{Name: "lua", Language: &language375, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "lsof", Row: &row714, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row716, Risk: 1},
+	{Name: "lsusb", Row: &row718, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper720, Is: 0x20000},
+	{Name: "lua", Language: &language374, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "luacheck", Is: 0x2000000018},
-	{Name: "luajit", Language: &language375, Arity: 2},
+	{Name: "luajit", Language: &language374, Arity: 2},
 	{Name: "luarocks", Row: &row135, Is: 0x100000, Destroys: acts151},
-	{Name: "lv", Row: &row723},
+	{Name: "lv", Row: &row722},
 	{Name: "lvextend", Destroys: acts84},
 	{Name: "lvreduce", Destroys: acts84},
 	{Name: "lvremove", Is: 0x4000000000, Destroys: acts84},
 	{Name: "lxc", Is: 0x2, Destroys: acts7},
-	{Name: "lxc exec", Wrapper: &wrapper638},
+	{Name: "lxc exec", Wrapper: &wrapper637},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row725},
+	{Name: "lz4", Row: &row724},
 	{Name: "lz4cat", Row: &row141},
 	{Name: "lzcat", Row: &row141},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "lzless", Row: &row141},
-	{Name: "lzma", Row: &row727},
+	{Name: "lzma", Row: &row726},
 	{Name: "m4", Language: &language6, Is: 0x106000},
-	{Name: "mac2unix", Row: &row337},
+	{Name: "mac2unix", Row: &row336},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper638},
+	{Name: "machinectl shell", Wrapper: &wrapper637},
 	{Name: "madge", Is: 0x80000},
 	{Name: "mage", Row: &row117, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
 	{Name: "mail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "mailsend", Destroys: acts19},
 	{Name: "mailx", Row: &row39, Is: 0x28000000000, Destroys: acts19},
-	{Name: "make", Row: &row729, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row728, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
-	{Name: "man", Row: &row731, Is: 0x40004000, Risk: 1},
-	{Name: "manage.py", Is: 0x100000, Destroys: acts301},
+	{Name: "man", Row: &row730, Is: 0x40004000, Risk: 1},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts300},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper10},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts732},
+	{Name: "mariadb-admin", Destroys: acts731},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row734, Is: 0x80000, Risk: 2, Worse: worse735},
-	{Name: "markdownlint-cli2", Row: &row734, Is: 0x80000, Risk: 2, Worse: worse735},
+	{Name: "markdownlint", Row: &row733, Is: 0x80000, Risk: 2, Worse: worse734},
+	{Name: "markdownlint-cli2", Row: &row733, Is: 0x80000, Risk: 2, Worse: worse734},
 	{Name: "masscan", Row: &row100},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language6},
 	{Name: "matrix-commander", Destroys: acts14},
 	{Name: "mattermost", Destroys: acts14},
-	{Name: "maturin", Is: 0x2000000000, Destroys: acts383},
+	{Name: "maturin", Is: 0x2000000000, Destroys: acts382},
 	{Name: "maxima", Language: &language6},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts736, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts735, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options78},
 	{Name: "mc mirror", Transfer: &options78},
 	{Name: "mc mv", Transfer: &options78},
-	{Name: "mcedit", Row: &row215},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts736, Recursive: []string{"*"}},
+	{Name: "mcedit", Row: &row214},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts735, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options78},
 	{Name: "mcli mirror", Transfer: &options78},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row738, Risk: 1},
-	{Name: "md5sum", Row: &row740, Risk: 1},
+	{Name: "md5", Row: &row737, Risk: 1},
+	{Name: "md5sum", Row: &row739, Risk: 1},
 	{Name: "mdadm", Is: 0x4000000000, Destroys: acts84},
-	{Name: "mdbook", Row: &row742, Is: 0x8, Risk: 2},
+	{Name: "mdbook", Row: &row741, Is: 0x8, Risk: 2},
 	{Name: "mdcat", Row: &row141},
-	{Name: "medusa", Destroys: acts297},
+	{Name: "medusa", Destroys: acts296},
 	{Name: "melos", Arity: 2},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row744, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse745},
+	{Name: "meson", Row: &row743, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse744},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
 	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper603},
+	{Name: "meta exec", Wrapper: &wrapper602},
 	{Name: "metagpt", Is: 0x100000000},
-	{Name: "metal", Destroys: acts194},
-	{Name: "micro", Row: &row215},
-	{Name: "microk8s.kubectl", Destroys: acts679},
+	{Name: "metal", Destroys: acts193},
+	{Name: "micro", Row: &row214},
+	{Name: "microk8s.kubectl", Destroys: acts678},
 	{Name: "micropython", Language: &language107},
 	{Name: "migrate", Arity: 2, Destroys: acts50},
-	{Name: "mikro-orm", Destroys: acts746},
+	{Name: "mikro-orm", Destroys: acts745},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts28},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row26, Destroys: acts38},
-	{Name: "minikube ssh", Wrapper: &wrapper748},
+	{Name: "minikube ssh", Wrapper: &wrapper747},
 	{Name: "minitest", Row: &row110, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts31},
-	{Name: "mise exec", Wrapper: &wrapper750, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper749, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper750, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper749, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper750},
+	{Name: "mise x", Wrapper: &wrapper749},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row752, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts753},
+	{Name: "mix", Row: &row751, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts752},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7700,36 +7698,36 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row755, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row757, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row754, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row756, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts84},
-	{Name: "mkfifo", Row: &row755, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row754, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts84},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts84},
-	{Name: "mknod", Row: &row755, Is: 0x20},
+	{Name: "mknod", Row: &row754, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts84},
-	{Name: "mktemp", Row: &row759, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row710},
-	{Name: "mlr", Row: &row400, Risk: 5},
+	{Name: "mktemp", Row: &row758, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row709},
+	{Name: "mlr", Row: &row399, Risk: 5},
 	{Name: "mmctl", Destroys: acts14},
 	{Name: "mocha", Row: &row58, Is: 0x2000080008, Risk: 2},
 	{Name: "modd", Arity: 2, Is: 0x2000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Destroys: acts760},
-	{Name: "mongodump", Row: &row762},
-	{Name: "mongorestore", Destroys: acts763},
-	{Name: "mongosh", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Destroys: acts760},
-	{Name: "monit", Destroys: acts397},
+	{Name: "mongo", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Destroys: acts759},
+	{Name: "mongodump", Row: &row761},
+	{Name: "mongorestore", Destroys: acts762},
+	{Name: "mongosh", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Destroys: acts759},
+	{Name: "monit", Destroys: acts396},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row703, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper765, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row702, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper764, Is: 0x400000, Risk: 4},
 	{Name: "mosquitto_pub", Row: &row39},
-	{Name: "most", Row: &row703, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row702, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -7739,41 +7737,41 @@ var commands = [...]Command{
 	{Name: "msmtp", Row: &row39, Is: 0x8000000000, Destroys: acts19},
 	{Name: "mtr", Inspector: "lookup", Risk: 4},
 	{Name: "multipass", Is: 0x2, Destroys: acts7},
-	{Name: "multipass exec", Wrapper: &wrapper638},
+	{Name: "multipass exec", Wrapper: &wrapper637},
 	{Name: "mutt", Row: &row39, Is: 0x8000000000, Destroys: acts19},
-	{Name: "mv", Row: &row766, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts767, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row769, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts591},
-	{Name: "mycli", Row: &row706, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row770, Is: 0x80208, Risk: 2, Worse: worse86},
-	{Name: "mysql", Row: &row772, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts763},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts732},
-	{Name: "mysqldump", Row: &row762, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts763},
+	{Name: "mv", Row: &row765, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts766, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row768, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts590},
+	{Name: "mycli", Row: &row705, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row769, Is: 0x80208, Risk: 2, Worse: worse86},
+	{Name: "mysql", Row: &row771, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts762},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts731},
+	{Name: "mysqldump", Row: &row761, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts762},
 	{Name: "mysqlsh", Row: &row100, Is: 0x4100000},
-	{Name: "nano", Row: &row215},
+	{Name: "nano", Row: &row214},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row774, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts680},
-	{Name: "nc", Row: &row776, Is: 0x4028000400000, Risk: 4},
+	{Name: "nasm", Row: &row773, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts679},
+	{Name: "nc", Row: &row775, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row776, Is: 0x4028000400000, Risk: 4},
+	{Name: "ncat", Row: &row775, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts19},
-	{Name: "neon", Destroys: acts777},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts777},
+	{Name: "neon", Destroys: acts776},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts776},
 	{Name: "net", Destroys: acts177},
-	{Name: "netcat", Row: &row776, Is: 0x4028000400000, Risk: 4},
-	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts778, Recursive: []string{"*"}},
+	{Name: "netcat", Row: &row775, Is: 0x4028000400000, Risk: 4},
+	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts777, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options79},
-	{Name: "netlify dev:exec", Wrapper: &wrapper780},
-	{Name: "netplan", Destroys: acts355},
-	{Name: "netsh", Destroys: acts355},
+	{Name: "netlify dev:exec", Wrapper: &wrapper779},
+	{Name: "netplan", Destroys: acts354},
+	{Name: "netsh", Destroys: acts354},
 	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
-	{Name: "networksetup", Destroys: acts355},
+	{Name: "networksetup", Destroys: acts354},
 	{Name: "neverest", Destroys: acts19},
 	{Name: "newfs*", Destroys: acts84},
 	{Name: "newgrp", Is: 0x1},
@@ -7785,159 +7783,159 @@ var commands = [...]Command{
 	{Name: "next lint", Risk: 2},
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
-	{Name: "nft", Destroys: acts355},
-	{Name: "ng", Row: &row782, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "nft", Destroys: acts354},
+	{Name: "ng", Row: &row781, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row39, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper784, Is: 0x800000000000000},
+	{Name: "nice", Wrapper: &wrapper783, Is: 0x800000000000000},
 	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row135},
-	{Name: "ninja", Row: &row117, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse745},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts785},
+	{Name: "ninja", Row: &row117, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse744},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts784},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts785},
+	{Name: "nix-collect-garbage", Destroys: acts784},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts785},
-	{Name: "nl", Row: &row787, Risk: 1},
-	{Name: "nm", Row: &row789, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts784},
+	{Name: "nl", Row: &row786, Risk: 1},
+	{Name: "nm", Row: &row788, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row100, Risk: 4},
-	{Name: "nmcli", Destroys: acts355},
+	{Name: "nmcli", Destroys: acts354},
 	{Name: "nocorrect", Wrapper: &wrapper170},
-	{Name: "node", Language: &language791, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "node", Language: &language790, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row83, Wrapper: &wrapper793},
+	{Name: "nodemon", Row: &row83, Wrapper: &wrapper792},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
 	{Name: "noglob", Wrapper: &wrapper170},
-	{Name: "nohup", Wrapper: &wrapper795, Is: 0x802000000000000},
+	{Name: "nohup", Wrapper: &wrapper794, Is: 0x802000000000000},
 	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts104},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts14},
 	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts796},
-	{Name: "nox", Row: &row798, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse799},
-	{Name: "np", Destroys: acts800},
-	{Name: "npm", Row: &row802, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts126},
+	{Name: "now", Destroys: acts795},
+	{Name: "nox", Row: &row797, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse798},
+	{Name: "np", Destroys: acts799},
+	{Name: "npm", Row: &row801, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts126},
 	{Name: "npm access", Row: &row127, Risk: 6},
-	{Name: "npm add", Row: &row804, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm add", Row: &row803, Is: 0x300000, Risk: 4, Worse: worse128},
 	{Name: "npm adduser", Row: &row127},
-	{Name: "npm audit", Row: &row804, Is: 0x100000, Risk: 4, Worse: worse805},
-	{Name: "npm bin", Row: &row807, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row809, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row810},
-	{Name: "npm c edit", Row: &row810},
+	{Name: "npm audit", Row: &row803, Is: 0x100000, Risk: 4, Worse: worse804},
+	{Name: "npm bin", Row: &row806, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row808, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row809},
+	{Name: "npm c edit", Row: &row809},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row810},
+	{Name: "npm c set", Row: &row809},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row804, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row804},
+	{Name: "npm ci", Row: &row803, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row803},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row809, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row810},
-	{Name: "npm config edit", Row: &row810},
-	{Name: "npm config fix", Row: &row810},
+	{Name: "npm config", Row: &row808, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row809},
+	{Name: "npm config edit", Row: &row809},
+	{Name: "npm config fix", Row: &row809},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row810},
+	{Name: "npm config set", Row: &row809},
 	{Name: "npm create", Row: &row127, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse128},
-	{Name: "npm dedupe", Row: &row804, Risk: 4, Worse: worse128},
+	{Name: "npm dedupe", Row: &row803, Risk: 4, Worse: worse128},
 	{Name: "npm deprecate", Row: &row127, Risk: 6},
 	{Name: "npm dist-tag", Row: &row127, Risk: 6},
-	{Name: "npm doctor", Row: &row807, Risk: 4},
+	{Name: "npm doctor", Row: &row806, Risk: 4},
 	{Name: "npm edit", Row: &row127},
 	{Name: "npm exec", Wrapper: &wrapper133, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row807, Risk: 1},
+	{Name: "npm explain", Row: &row806, Risk: 1},
 	{Name: "npm explore", Row: &row127},
-	{Name: "npm fund", Row: &row807, Risk: 1, Worse: worse811},
-	{Name: "npm get", Row: &row807, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row807, Risk: 1},
+	{Name: "npm fund", Row: &row806, Risk: 1, Worse: worse810},
+	{Name: "npm get", Row: &row806, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row806, Risk: 1},
 	{Name: "npm hook", Row: &row127},
-	{Name: "npm i", Row: &row804, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm i", Row: &row803, Is: 0x300000, Risk: 4, Worse: worse128},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row807, Risk: 4},
+	{Name: "npm info", Row: &row806, Risk: 4},
 	{Name: "npm init", Row: &row127, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row804, Is: 0x300000, Risk: 4, Worse: worse128},
-	{Name: "npm install-test", Row: &row804, Is: 0x200000},
-	{Name: "npm it", Row: &row804, Is: 0x200000},
-	{Name: "npm la", Row: &row807, Risk: 1},
-	{Name: "npm link", Row: &row804, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row807, Risk: 1},
-	{Name: "npm ll", Row: &row807, Risk: 1},
+	{Name: "npm install", Row: &row803, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm install-test", Row: &row803, Is: 0x200000},
+	{Name: "npm it", Row: &row803, Is: 0x200000},
+	{Name: "npm la", Row: &row806, Risk: 1},
+	{Name: "npm link", Row: &row803, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row806, Risk: 1},
+	{Name: "npm ll", Row: &row806, Risk: 1},
 	{Name: "npm login", Row: &row127, Is: 0x100000},
 	{Name: "npm logout", Row: &row127},
-	{Name: "npm ls", Row: &row807, Risk: 1},
+	{Name: "npm ls", Row: &row806, Risk: 1},
 	{Name: "npm org", Row: &row127},
-	{Name: "npm outdated", Row: &row807, Risk: 4},
+	{Name: "npm outdated", Row: &row806, Risk: 4},
 	{Name: "npm owner", Row: &row127, Risk: 6},
-	{Name: "npm pack", Row: &row807, Risk: 3},
-	{Name: "npm ping", Row: &row807, Risk: 4},
-	{Name: "npm pkg", Row: &row809, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row812},
-	{Name: "npm pkg fix", Row: &row812},
+	{Name: "npm pack", Row: &row806, Risk: 3},
+	{Name: "npm ping", Row: &row806, Risk: 4},
+	{Name: "npm pkg", Row: &row808, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row811},
+	{Name: "npm pkg fix", Row: &row811},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row812},
-	{Name: "npm prefix", Row: &row807, Risk: 1},
+	{Name: "npm pkg set", Row: &row811},
+	{Name: "npm prefix", Row: &row806, Risk: 1},
 	{Name: "npm profile", Row: &row127},
-	{Name: "npm prune", Row: &row804, Risk: 3},
+	{Name: "npm prune", Row: &row803, Risk: 3},
 	{Name: "npm publish", Row: &row127, Risk: 6},
-	{Name: "npm query", Row: &row807, Risk: 1},
-	{Name: "npm r", Row: &row807, Risk: 3},
-	{Name: "npm rebuild", Row: &row804, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row807, Risk: 3},
-	{Name: "npm restart", Row: &row807},
-	{Name: "npm rm", Row: &row804, Risk: 3},
-	{Name: "npm root", Row: &row807, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row807},
-	{Name: "npm run", Row: &row807, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "npm query", Row: &row806, Risk: 1},
+	{Name: "npm r", Row: &row806, Risk: 3},
+	{Name: "npm rebuild", Row: &row803, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row806, Risk: 3},
+	{Name: "npm restart", Row: &row806},
+	{Name: "npm rm", Row: &row803, Risk: 3},
+	{Name: "npm root", Row: &row806, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row806},
+	{Name: "npm run", Row: &row806, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row807, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
-	{Name: "npm search", Row: &row807, Risk: 4},
+	{Name: "npm run-script", Row: &row806, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "npm search", Row: &row806, Risk: 4},
 	{Name: "npm set", Row: &row127, Is: 0x100000},
 	{Name: "npm set-script", Row: &row127},
-	{Name: "npm show", Row: &row807, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row807, Risk: 3},
+	{Name: "npm show", Row: &row806, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row806, Risk: 3},
 	{Name: "npm star", Row: &row127},
-	{Name: "npm start", Row: &row807, Risk: 2},
-	{Name: "npm stop", Row: &row807},
-	{Name: "npm t", Row: &row807, Risk: 2},
+	{Name: "npm start", Row: &row806, Risk: 2},
+	{Name: "npm stop", Row: &row806},
+	{Name: "npm t", Row: &row806, Risk: 2},
 	{Name: "npm team", Row: &row127},
-	{Name: "npm test", Row: &row807, Risk: 2},
+	{Name: "npm test", Row: &row806, Risk: 2},
 	{Name: "npm token", Row: &row127, Is: 0x100000},
-	{Name: "npm tst", Row: &row807, Risk: 2},
-	{Name: "npm un", Row: &row807, Risk: 3},
-	{Name: "npm uninstall", Row: &row804, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row807, Risk: 3},
+	{Name: "npm tst", Row: &row806, Risk: 2},
+	{Name: "npm un", Row: &row806, Risk: 3},
+	{Name: "npm uninstall", Row: &row803, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row806, Risk: 3},
 	{Name: "npm unpublish", Row: &row127, Risk: 6},
-	{Name: "npm up", Row: &row804, Is: 0x200000, Risk: 4, Worse: worse128},
-	{Name: "npm update", Row: &row804, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "npm up", Row: &row803, Is: 0x200000, Risk: 4, Worse: worse128},
+	{Name: "npm update", Row: &row803, Is: 0x300000, Risk: 4, Worse: worse128},
 	{Name: "npm upgrade", Risk: 4, Worse: worse128},
-	{Name: "npm urn", Row: &row807},
-	{Name: "npm v", Row: &row807, Risk: 4},
+	{Name: "npm urn", Row: &row806},
+	{Name: "npm v", Row: &row806, Risk: 4},
 	{Name: "npm version", Row: &row127, Risk: 3},
-	{Name: "npm view", Row: &row807, Risk: 4},
-	{Name: "npm whoami", Row: &row807, Risk: 4},
-	{Name: "npm why", Row: &row807, Risk: 1},
+	{Name: "npm view", Row: &row806, Risk: 4},
+	{Name: "npm whoami", Row: &row806, Risk: 4},
+	{Name: "npm why", Row: &row806, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper133, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -7945,44 +7943,44 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper133, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row141},
-	{Name: "nsenter", Wrapper: &wrapper814, Is: 0x1, Risk: 7},
+	{Name: "nsenter", Wrapper: &wrapper813, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts778},
+	{Name: "ntl", Destroys: acts777},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts151},
-	{Name: "numactl", Wrapper: &wrapper816},
-	{Name: "numfmt", Row: &row818, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper815},
+	{Name: "numfmt", Row: &row817, Risk: 1},
 	{Name: "nuxt", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row44, Is: 0x200},
-	{Name: "nvim", Row: &row215},
+	{Name: "nvim", Row: &row214},
 	{Name: "nvm", Is: 0x100000},
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts84},
 	{Name: "nvram", Destroys: acts105},
 	{Name: "nwipe", Destroys: acts84},
-	{Name: "nx", Row: &row820, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse821},
-	{Name: "nx build", Risk: 2, Worse: worse822},
-	{Name: "nx e2e", Risk: 2, Worse: worse822},
-	{Name: "nx exec", Wrapper: &wrapper603, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse822},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse821},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse821},
-	{Name: "nx test", Risk: 2, Worse: worse822},
-	{Name: "nx typecheck", Risk: 2, Worse: worse822},
+	{Name: "nx", Row: &row819, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse820},
+	{Name: "nx build", Risk: 2, Worse: worse821},
+	{Name: "nx e2e", Risk: 2, Worse: worse821},
+	{Name: "nx exec", Wrapper: &wrapper602, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse821},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse820},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse820},
+	{Name: "nx test", Risk: 2, Worse: worse821},
+	{Name: "nx typecheck", Risk: 2, Worse: worse821},
 	{Name: "nyc", Row: &row148, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper603},
+	{Name: "oao all", Wrapper: &wrapper602},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row824, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row823, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options79},
 	{Name: "ocaml", Language: &language6},
 	{Name: "ocamlc", Risk: 2},
 	{Name: "ocamlfind", Is: 0x1000},
-	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts194, Recursive: []string{"*"}},
+	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts193, Recursive: []string{"*"}},
 	{Name: "oci os"},
 	{Name: "oci os object"},
 	{Name: "oci os object bulk-upload", Transfer: &options79},
@@ -7990,12 +7988,12 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options79},
 	{Name: "octave", Language: &language6},
 	{Name: "octosql", Row: &row100},
-	{Name: "od", Row: &row826, Risk: 1},
+	{Name: "od", Row: &row825, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
 	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "op run", Wrapper: &wrapper343},
+	{Name: "op run", Wrapper: &wrapper342},
 	{Name: "opam", Row: &row135, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts151},
 	{Name: "open", Row: &row54},
 	{Name: "open-interpreter", Is: 0x100000000},
@@ -8005,23 +8003,23 @@ var commands = [...]Command{
 	{Name: "opencode-ai", Is: 0x100000000},
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
-	{Name: "opensearch", Destroys: acts260},
-	{Name: "openssl", Row: &row828, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "opensearch", Destroys: acts259},
+	{Name: "openssl", Row: &row827, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse829},
+	{Name: "openssl req", Risk: 1, Worse: worse828},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
-	{Name: "openstack", Row: &row26, Destroys: acts194},
+	{Name: "openstack", Row: &row26, Destroys: acts193},
 	{Name: "opentelemetry-instrument", Wrapper: &wrapper115},
 	{Name: "openvpn", Row: &row39},
 	{Name: "openvt", Is: 0x4},
 	{Name: "opkg", Is: 0x100000, Destroys: acts31},
 	{Name: "opt", Is: 0x200},
 	{Name: "optirun", Wrapper: &wrapper10},
-	{Name: "oras", Destroys: acts248},
+	{Name: "oras", Destroys: acts247},
 	{Name: "orb", Is: 0x4},
 	{Name: "osascript", Row: &row54, Language: &language6, Arity: 2, Risk: 5},
 	{Name: "osls", Destroys: acts37},
@@ -8032,41 +8030,41 @@ var commands = [...]Command{
 	{Name: "otel-cli", Is: 0x4},
 	{Name: "overcommit", Is: 0x2000000000},
 	{Name: "overmind", Is: 0x2000000000},
-	{Name: "ovh", Destroys: acts194},
+	{Name: "ovh", Destroys: acts193},
 	{Name: "ovsx", Destroys: acts151},
 	{Name: "oxlint", Row: &row102, Is: 0x80008, Risk: 2, Worse: worse103},
 	{Name: "p4", Destroys: acts144},
 	{Name: "packer", Row: &row26, Arity: 2, Is: 0x10, Destroys: acts104},
-	{Name: "packet", Destroys: acts194},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts830},
+	{Name: "packet", Destroys: acts193},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts829},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts830},
+	{Name: "pamac", Is: 0x100000, Destroys: acts829},
 	{Name: "pandoc", Row: &row141},
 	{Name: "pants", Row: &row117, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row832, Is: 0x2000000008, Risk: 2},
+	{Name: "paratest", Row: &row831, Is: 0x2000000008, Risk: 2},
 	{Name: "parcel", Row: &row83, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts84},
 	{Name: "partprobe", Destroys: acts84},
-	{Name: "paru", Is: 0x100000, Destroys: acts830},
+	{Name: "paru", Is: 0x100000, Destroys: acts829},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
 	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts177},
-	{Name: "paste", Row: &row834, Risk: 1},
-	{Name: "patch", Row: &row836, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "paste", Row: &row833, Risk: 1},
+	{Name: "patch", Row: &row835, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive837},
-	{Name: "payload", Destroys: acts297},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive836},
+	{Name: "payload", Destroys: acts296},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pct", Destroys: acts7},
 	{Name: "pdb", Row: &row100},
 	{Name: "pdb2", Is: 0x4000000},
 	{Name: "pdftotext", Row: &row141},
-	{Name: "pdm", Row: &row229, Arity: 2, Is: 0x2040000010, Destroys: acts383},
+	{Name: "pdm", Row: &row228, Arity: 2, Is: 0x2040000010, Destroys: acts382},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
 	{Name: "pdm run", Wrapper: &wrapper46, Arity: 3},
@@ -8078,27 +8076,27 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row100},
-	{Name: "perf record", Wrapper: &wrapper839},
-	{Name: "perf stat", Wrapper: &wrapper839},
-	{Name: "perf trace", Wrapper: &wrapper839},
-	{Name: "perl", Language: &language841, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper838},
+	{Name: "perf stat", Wrapper: &wrapper838},
+	{Name: "perf trace", Wrapper: &wrapper838},
+	{Name: "perl", Language: &language840, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row41, Is: 0x2000000000, Risk: 2},
-	{Name: "pfctl", Destroys: acts355},
-	{Name: "pg_dropcluster", Destroys: acts352},
-	{Name: "pg_dump", Row: &row762, Risk: 4},
-	{Name: "pg_dumpall", Row: &row762, Risk: 4},
+	{Name: "pfctl", Destroys: acts354},
+	{Name: "pg_dropcluster", Destroys: acts351},
+	{Name: "pg_dump", Row: &row761, Risk: 4},
+	{Name: "pg_dumpall", Row: &row761, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts763},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts763},
-	{Name: "pg_upgrade", Destroys: acts763},
+	{Name: "pg_resetwal", Destroys: acts762},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts762},
+	{Name: "pg_upgrade", Destroys: acts762},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row706, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts763},
-	{Name: "pgrep", Row: &row719, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row705, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts762},
+	{Name: "pgrep", Row: &row718, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts50},
 	{Name: "phinx", Destroys: acts154},
-	{Name: "php", Language: &language843, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row845, Risk: 1, Worse: worse846},
+	{Name: "php", Language: &language842, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row844, Risk: 1, Worse: worse845},
 	{Name: "php artisan", Arity: 3, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -8106,49 +8104,49 @@ var commands = [...]Command{
 	{Name: "php artisan route:list", Risk: 2},
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language620},
-	{Name: "php-cs-fixer", Row: &row848, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row848, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row832, Is: 0x2000000008, Risk: 2},
-	{Name: "phpdbg", Language: &language620},
-	{Name: "phpstan", Row: &row832, Is: 0x2000000008, Risk: 2},
-	{Name: "phpunit", Row: &row850, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cgi", Language: &language619},
+	{Name: "php-cs-fixer", Row: &row847, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row847, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row831, Is: 0x2000000008, Risk: 2},
+	{Name: "phpdbg", Language: &language619},
+	{Name: "phpstan", Row: &row831, Is: 0x2000000008, Risk: 2},
+	{Name: "phpunit", Row: &row849, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
-	{Name: "pico", Row: &row215},
+	{Name: "pico", Row: &row214},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language6},
-	{Name: "pidof", Row: &row852, Risk: 1},
+	{Name: "pidof", Row: &row851, Risk: 1},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row595},
+	{Name: "pigz", Row: &row594},
 	{Name: "pike", Language: &language6},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row848, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row854, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts31},
+	{Name: "pint", Row: &row847, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row853, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row856, Risk: 1},
+	{Name: "pip check", Row: &row855, Risk: 1},
 	{Name: "pip config", Row: &row127, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row127, Risk: 5},
-	{Name: "pip download", Row: &row858, Is: 0x300000, Risk: 4, Worse: worse859},
-	{Name: "pip freeze", Row: &row856, Risk: 1},
-	{Name: "pip help", Row: &row856, Risk: 1},
-	{Name: "pip index", Row: &row856, Risk: 4},
-	{Name: "pip install", Row: &row858, Is: 0x2000300000, Risk: 4, Worse: worse859},
-	{Name: "pip list", Row: &row856, Risk: 1},
+	{Name: "pip download", Row: &row857, Is: 0x300000, Risk: 4, Worse: worse858},
+	{Name: "pip freeze", Row: &row855, Risk: 1},
+	{Name: "pip help", Row: &row855, Risk: 1},
+	{Name: "pip index", Row: &row855, Risk: 4},
+	{Name: "pip install", Row: &row857, Is: 0x2000300000, Risk: 4, Worse: worse858},
+	{Name: "pip list", Row: &row855, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row856, Risk: 1},
-	{Name: "pip uninstall", Row: &row858, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row858, Is: 0x2000200000, Risk: 4, Worse: worse859},
-	{Name: "pipenv", Row: &row861, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pip show", Row: &row855, Risk: 1},
+	{Name: "pip uninstall", Row: &row857, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row857, Is: 0x2000200000, Risk: 4, Worse: worse858},
+	{Name: "pipenv", Row: &row860, Arity: 2, Is: 0x2080000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse128},
 	{Name: "pipenv graph", Risk: 4, Worse: worse128},
 	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse128},
 	{Name: "pipenv lock", Risk: 4, Worse: worse128},
 	{Name: "pipenv run", Wrapper: &wrapper46, Arity: 3, Parent: true},
-	{Name: "pipenv run coverage", Risk: 2, Worse: worse437},
+	{Name: "pipenv run coverage", Risk: 2, Worse: worse436},
 	{Name: "pipenv run flake8", Risk: 2},
 	{Name: "pipenv run mypy", Risk: 2},
 	{Name: "pipenv run nox", Risk: 2},
@@ -8165,74 +8163,74 @@ var commands = [...]Command{
 	{Name: "pipx run", Wrapper: &wrapper133},
 	{Name: "pipx runpip", Is: 0x100000},
 	{Name: "pipx upgrade", Is: 0x100000},
-	{Name: "pixi", Row: &row229, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
+	{Name: "pixi", Row: &row228, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper863, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper862, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper865, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper864, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts31},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
-	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts381},
+	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts380},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row867, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row866, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row710},
-	{Name: "plutil", Row: &row869, Destroys: acts105},
-	{Name: "pm-suspend", Destroys: acts596},
-	{Name: "pm2", Row: &row83, Arity: 2, Is: 0x100000000000, Destroys: acts397},
+	{Name: "plocate", Row: &row709},
+	{Name: "plutil", Row: &row868, Destroys: acts105},
+	{Name: "pm-suspend", Destroys: acts595},
+	{Name: "pm2", Row: &row83, Arity: 2, Is: 0x100000000000, Destroys: acts396},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts105},
-	{Name: "pnpm", Row: &row871, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts126},
+	{Name: "pnpm", Row: &row870, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts126},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper873},
+	{Name: "pnpm -r exec", Wrapper: &wrapper872},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row809, Risk: 1},
-	{Name: "pnpm c list", Row: &row809, Risk: 1},
-	{Name: "pnpm c ls", Row: &row809, Risk: 1},
-	{Name: "pnpm c set", Row: &row810},
+	{Name: "pnpm c get", Row: &row808, Risk: 1},
+	{Name: "pnpm c list", Row: &row808, Risk: 1},
+	{Name: "pnpm c ls", Row: &row808, Risk: 1},
+	{Name: "pnpm c set", Row: &row809},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm config", Row: &row127, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row810},
-	{Name: "pnpm config get", Row: &row809, Risk: 1},
-	{Name: "pnpm config list", Row: &row809, Risk: 1},
-	{Name: "pnpm config ls", Row: &row809, Risk: 1},
-	{Name: "pnpm config set", Row: &row810},
+	{Name: "pnpm config delete", Row: &row809},
+	{Name: "pnpm config get", Row: &row808, Risk: 1},
+	{Name: "pnpm config list", Row: &row808, Risk: 1},
+	{Name: "pnpm config ls", Row: &row808, Risk: 1},
+	{Name: "pnpm config set", Row: &row809},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row127, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper133, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row127},
-	{Name: "pnpm exec", Wrapper: &wrapper873, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row875, Risk: 4, Worse: worse128},
+	{Name: "pnpm exec", Wrapper: &wrapper872, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row874, Risk: 4, Worse: worse128},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row807, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row875, Is: 0x300000, Risk: 4, Worse: worse128},
-	{Name: "pnpm install", Row: &row875, Is: 0x300000, Risk: 4, Worse: worse128},
-	{Name: "pnpm la", Row: &row875, Risk: 1},
+	{Name: "pnpm get", Row: &row806, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row874, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "pnpm install", Row: &row874, Is: 0x300000, Risk: 4, Worse: worse128},
+	{Name: "pnpm la", Row: &row874, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row875, Risk: 1},
-	{Name: "pnpm ll", Row: &row875, Risk: 1},
+	{Name: "pnpm list", Row: &row874, Risk: 1},
+	{Name: "pnpm ll", Row: &row874, Risk: 1},
 	{Name: "pnpm login", Row: &row127},
-	{Name: "pnpm ls", Row: &row875, Risk: 1},
-	{Name: "pnpm outdated", Row: &row875, Risk: 1},
+	{Name: "pnpm ls", Row: &row874, Risk: 1},
+	{Name: "pnpm outdated", Row: &row874, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row812},
+	{Name: "pnpm pkg set", Row: &row811},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row127, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row875, Risk: 1},
-	{Name: "pnpm run", Row: &row875, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "pnpm root", Row: &row874, Risk: 1},
+	{Name: "pnpm run", Row: &row874, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
 	{Name: "pnpm setup", Row: &row127},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row127, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row875, Risk: 2},
-	{Name: "pnpm test", Row: &row875, Risk: 2},
+	{Name: "pnpm t", Row: &row874, Risk: 2},
+	{Name: "pnpm test", Row: &row874, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -8241,25 +8239,25 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row875, Risk: 1},
+	{Name: "pnpm why", Row: &row874, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper133, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row135, Is: 0x40000000, Destroys: acts151},
-	{Name: "poetry", Row: &row229, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts383},
-	{Name: "poetry about", Row: &row877, Risk: 1},
+	{Name: "poetry", Row: &row228, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts382},
+	{Name: "poetry about", Row: &row876, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row877, Risk: 1},
+	{Name: "poetry check", Row: &row876, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row877, Risk: 1},
-	{Name: "poetry env list", Row: &row877, Risk: 1},
-	{Name: "poetry env remove", Row: &row230},
-	{Name: "poetry env use", Row: &row230},
+	{Name: "poetry env info", Row: &row876, Risk: 1},
+	{Name: "poetry env list", Row: &row876, Risk: 1},
+	{Name: "poetry env remove", Row: &row229},
+	{Name: "poetry env use", Row: &row229},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
 	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
 	{Name: "poetry run", Wrapper: &wrapper46, Arity: 3, Parent: true},
 	{Name: "poetry run black", Risk: 3},
-	{Name: "poetry run coverage", Risk: 2, Worse: worse437},
+	{Name: "poetry run coverage", Risk: 2, Worse: worse436},
 	{Name: "poetry run flake8", Risk: 2},
 	{Name: "poetry run isort", Risk: 3},
 	{Name: "poetry run mypy", Risk: 2},
@@ -8271,18 +8269,18 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row877, Risk: 1},
+	{Name: "poetry show", Row: &row876, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row877, Risk: 1, Worse: worse878},
+	{Name: "poetry version", Row: &row876, Risk: 1, Worse: worse877},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
-	{Name: "postcss", Row: &row880, Is: 0x80000},
+	{Name: "postcss", Row: &row879, Is: 0x80000},
 	{Name: "posting", Destroys: acts114},
-	{Name: "poweroff", Risk: 6, Destroys: acts596},
+	{Name: "poweroff", Risk: 6, Destroys: acts595},
 	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row882},
-	{Name: "pre-commit", Row: &row884, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row881},
+	{Name: "pre-commit", Row: &row883, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
@@ -8290,45 +8288,45 @@ var commands = [...]Command{
 	{Name: "prek", Is: 0x2000000000},
 	{Name: "presto", Row: &row100, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row886, Is: 0x2000080018, Risk: 2, Worse: worse103},
+	{Name: "prettier", Row: &row885, Is: 0x2000080018, Risk: 2, Worse: worse103},
 	{Name: "prime-run", Wrapper: &wrapper10},
 	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse887, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse886, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Row: &row889, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts890},
+	{Name: "prisma", Row: &row888, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts889},
 	{Name: "prisma db", Is: 0x800},
 	{Name: "prisma validate", Risk: 2},
-	{Name: "prisma1", Destroys: acts890},
+	{Name: "prisma1", Destroys: acts889},
 	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper892},
+	{Name: "prlimit", Wrapper: &wrapper891},
 	{Name: "profiles", Destroys: acts105},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row894, Is: 0x200, Risk: 2},
-	{Name: "prove", Row: &row896, Is: 0x2000000018, Risk: 5},
+	{Name: "protoc", Row: &row893, Is: 0x200, Risk: 2},
+	{Name: "prove", Row: &row895, Is: 0x2000000018, Risk: 5},
 	{Name: "proxychains", Wrapper: &wrapper10},
 	{Name: "proxychains4", Wrapper: &wrapper10},
-	{Name: "pry", Language: &language651, Is: 0x100000},
+	{Name: "pry", Language: &language650, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row832, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row831, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language6},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts777},
-	{Name: "psql", Row: &row898, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts776},
+	{Name: "psql", Row: &row897, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row719, Risk: 1},
+	{Name: "pstree", Row: &row718, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language107, Is: 0x100000},
-	{Name: "ptx", Row: &row900},
+	{Name: "ptx", Row: &row899},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper10},
-	{Name: "pulsar-admin", Destroys: acts680},
-	{Name: "pulumi", Row: &row902, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts903},
-	{Name: "pulumi preview", Row: &row905, Risk: 4},
+	{Name: "pulsar-admin", Destroys: acts679},
+	{Name: "pulumi", Row: &row901, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts902},
+	{Name: "pulumi preview", Row: &row904, Risk: 4},
 	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
@@ -8338,7 +8336,7 @@ var commands = [...]Command{
 	{Name: "pwsh", Row: &row54, Language: &language6, Is: 0x100000, Risk: 5},
 	{Name: "py", Like: "python"},
 	{Name: "py-spy", Is: 0x4},
-	{Name: "py_compile", Row: &row224, Inspector: "compiled", Risk: 2},
+	{Name: "py_compile", Row: &row223, Inspector: "compiled", Risk: 2},
 	{Name: "pycodestyle", Row: &row56},
 	{Name: "pydocstyle", Row: &row56},
 	{Name: "pyenv", Arity: 2},
@@ -8347,18 +8345,18 @@ var commands = [...]Command{
 	{Name: "pyenv install", Is: 0x100000},
 	{Name: "pyflakes", Row: &row56},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row907, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pylint", Row: &row906, Is: 0x80008, Risk: 2, Worse: worse86},
 	{Name: "pypy", Language: &language107, Handler: "module"},
 	{Name: "pypy3", Language: &language107, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row907, Is: 0x80008, Risk: 2, Worse: worse86},
+	{Name: "pyright", Row: &row906, Is: 0x80008, Risk: 2, Worse: worse86},
 	{Name: "pyspark", Row: &row100},
-	{Name: "pytest", Row: &row909, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row908, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language107, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
 	{Name: "python -m build", Risk: 2},
 	{Name: "python -m compileall", Risk: 2},
-	{Name: "python -m coverage", Risk: 2, Worse: worse437},
+	{Name: "python -m coverage", Risk: 2, Worse: worse436},
 	{Name: "python -m dis", Risk: 1},
 	{Name: "python -m doctest", Risk: 2},
 	{Name: "python -m flake8", Risk: 2},
@@ -8367,13 +8365,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse910},
-	{Name: "python -m pip download", Risk: 4, Worse: worse911},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse910},
-	{Name: "python -m pip install", Risk: 4, Worse: worse911},
-	{Name: "python -m pip list", Risk: 1, Worse: worse910},
-	{Name: "python -m pip show", Risk: 1, Worse: worse910},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse911},
+	{Name: "python -m pip check", Risk: 1, Worse: worse909},
+	{Name: "python -m pip download", Risk: 4, Worse: worse910},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse909},
+	{Name: "python -m pip install", Risk: 4, Worse: worse910},
+	{Name: "python -m pip list", Risk: 1, Worse: worse909},
+	{Name: "python -m pip show", Risk: 1, Worse: worse909},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse910},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8425,17 +8423,17 @@ var commands = [...]Command{
 	{Name: "qodo", Is: 0x100000000},
 	{Name: "qodo-gen", Is: 0x100000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts382},
+	{Name: "quart", Destroys: acts381},
 	{Name: "questdb", Row: &row100, Is: 0x4000000},
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
 	{Name: "r2", Row: &row100},
-	{Name: "rabbitmqadmin", Destroys: acts680},
-	{Name: "rabbitmqctl", Destroys: acts680},
+	{Name: "rabbitmqadmin", Destroys: acts679},
+	{Name: "rabbitmqctl", Destroys: acts679},
 	{Name: "racket", Language: &language6, Risk: 5},
 	{Name: "raco", Row: &row135, Is: 0x100000},
 	{Name: "radare2", Row: &row100},
-	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts912},
+	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts911},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8450,9 +8448,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts913},
-	{Name: "railway run", Wrapper: &wrapper915},
-	{Name: "rake", Row: &row117, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts912},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts912},
+	{Name: "railway run", Wrapper: &wrapper914},
+	{Name: "rake", Row: &row117, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts911},
 	{Name: "raku", Language: &language6},
 	{Name: "rambler", Destroys: acts50},
 	{Name: "rancher", Destroys: acts38},
@@ -8464,27 +8462,27 @@ var commands = [...]Command{
 	{Name: "rbenv exec", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x100000000000, Destroys: acts397},
-	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts916, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options917},
+	{Name: "rc-service", Is: 0x100000000000, Destroys: acts396},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts915, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options916},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options917},
-	{Name: "rclone copyto", Transfer: &options917},
+	{Name: "rclone copy", Transfer: &options916},
+	{Name: "rclone copyto", Transfer: &options916},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options917, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options917, Risk: 6},
+	{Name: "rclone move", Transfer: &options916, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options916, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options917, Risk: 6},
+	{Name: "rclone sync", Transfer: &options916, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row666, Is: 0x80000},
+	{Name: "react-scripts", Row: &row665, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row919, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row918, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x400000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
@@ -8492,9 +8490,9 @@ var commands = [...]Command{
 	{Name: "realpath", Is: 0x400000000000000, Risk: 1},
 	{Name: "rebar3", Row: &row135, Arity: 2, Is: 0x2000000000, Destroys: acts151},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts596},
-	{Name: "red", Row: &row215},
-	{Name: "redis-cli", Row: &row238, Is: 0x10100000, Risk: 5, Worse: worse247, Parent: true, Destroys: acts920},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts595},
+	{Name: "red", Row: &row214},
+	{Name: "redis-cli", Row: &row237, Is: 0x10100000, Risk: 5, Worse: worse246, Parent: true, Destroys: acts919},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8537,20 +8535,20 @@ var commands = [...]Command{
 	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row110},
 	{Name: "refinery", Destroys: acts50},
-	{Name: "reflex", Wrapper: &wrapper922},
-	{Name: "reg", Destroys: acts923},
-	{Name: "regctl", Destroys: acts248},
+	{Name: "reflex", Wrapper: &wrapper921},
+	{Name: "reg", Destroys: acts922},
+	{Name: "regctl", Destroys: acts247},
 	{Name: "regedit", Destroys: acts105},
 	{Name: "regina", Language: &language6},
 	{Name: "regsvr32", Row: &row54},
-	{Name: "release-it", Destroys: acts800},
+	{Name: "release-it", Destroys: acts799},
 	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts924},
+	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts923},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts144},
-	{Name: "repo forall", Wrapper: &wrapper603},
+	{Name: "repo forall", Wrapper: &wrapper602},
 	{Name: "resize2fs", Destroys: acts84},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts52},
@@ -8558,64 +8556,64 @@ var commands = [...]Command{
 	{Name: "retry", Is: 0x4},
 	{Name: "return", Is: 0x800000000000, Risk: 1},
 	{Name: "rev", Row: &row139, Risk: 1, Recursive: []string{"-r", "--recursive"}},
-	{Name: "revive", Row: &row364},
+	{Name: "revive", Row: &row363},
 	{Name: "rexec", Row: &row39},
 	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row926, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row925, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
-	{Name: "rimraf", Row: &row282, Is: 0x80000, Destroys: acts280, Wipes: "removed"},
-	{Name: "rip", Destroys: acts280},
+	{Name: "rimraf", Row: &row281, Is: 0x80000, Destroys: acts279, Wipes: "removed"},
+	{Name: "rip", Destroys: acts279},
 	{Name: "rke", Destroys: acts38},
 	{Name: "rlogin", Row: &row39},
 	{Name: "rlwrap", Wrapper: &wrapper10},
-	{Name: "rm", Row: &row282, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts280, Wipes: "asked"},
-	{Name: "rmdir", Row: &row282, Is: 0x100020, Risk: 3, Destroys: acts280, Wipes: "removed"},
-	{Name: "rollup", Row: &row928, Is: 0x2000080018, Risk: 2},
+	{Name: "rm", Row: &row281, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts279, Wipes: "asked"},
+	{Name: "rmdir", Row: &row281, Is: 0x100020, Risk: 3, Destroys: acts279, Wipes: "removed"},
+	{Name: "rollup", Row: &row927, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
-	{Name: "route", Risk: 1, Worse: worse128, Destroys: acts355},
+	{Name: "route", Risk: 1, Worse: worse128, Destroys: acts354},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts680},
-	{Name: "rpm", Row: &row930, Risk: 5, Parent: true, Destroys: acts350},
-	{Name: "rpm --query", Risk: 1, Worse: worse931},
-	{Name: "rpm --version", Risk: 1, Worse: worse931},
-	{Name: "rpm -V", Risk: 1, Worse: worse931},
-	{Name: "rpm -Va", Risk: 1, Worse: worse931},
-	{Name: "rpm -q", Risk: 1, Worse: worse931},
-	{Name: "rpm -qR", Risk: 1, Worse: worse931},
-	{Name: "rpm -qa", Risk: 1, Worse: worse931},
-	{Name: "rpm -qai", Risk: 1, Worse: worse931},
-	{Name: "rpm -qal", Risk: 1, Worse: worse931},
-	{Name: "rpm -qc", Risk: 1, Worse: worse931},
-	{Name: "rpm -qd", Risk: 1, Worse: worse931},
-	{Name: "rpm -qf", Risk: 1, Worse: worse931},
-	{Name: "rpm -qi", Risk: 1, Worse: worse931},
-	{Name: "rpm -ql", Risk: 1, Worse: worse931},
+	{Name: "rpk", Destroys: acts679},
+	{Name: "rpm", Row: &row929, Risk: 5, Parent: true, Destroys: acts349},
+	{Name: "rpm --query", Risk: 1, Worse: worse930},
+	{Name: "rpm --version", Risk: 1, Worse: worse930},
+	{Name: "rpm -V", Risk: 1, Worse: worse930},
+	{Name: "rpm -Va", Risk: 1, Worse: worse930},
+	{Name: "rpm -q", Risk: 1, Worse: worse930},
+	{Name: "rpm -qR", Risk: 1, Worse: worse930},
+	{Name: "rpm -qa", Risk: 1, Worse: worse930},
+	{Name: "rpm -qai", Risk: 1, Worse: worse930},
+	{Name: "rpm -qal", Risk: 1, Worse: worse930},
+	{Name: "rpm -qc", Risk: 1, Worse: worse930},
+	{Name: "rpm -qd", Risk: 1, Worse: worse930},
+	{Name: "rpm -qf", Risk: 1, Worse: worse930},
+	{Name: "rpm -qi", Risk: 1, Worse: worse930},
+	{Name: "rpm -ql", Risk: 1, Worse: worse930},
 	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row930},
+	{Name: "rpmquery", Row: &row929},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row100, Wrapper: &wrapper839},
+	{Name: "rr", Row: &row100, Wrapper: &wrapper838},
 	{Name: "rsh", Row: &row39},
 	{Name: "rsnapshot", Destroys: acts52},
-	{Name: "rspec", Row: &row933, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row935, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse936, Destroys: acts937, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row932, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row934, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse935, Destroys: acts936, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper750},
+	{Name: "rtx exec", Wrapper: &wrapper749},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row939, Is: 0x80008, Risk: 2, Worse: worse103},
-	{Name: "ruby", Language: &language941, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row943, Risk: 1, Worse: worse944},
-	{Name: "ruff", Row: &row946, Is: 0x80200, Risk: 2, Worse: worse103, Parent: true},
-	{Name: "ruff analyze", Row: &row948},
-	{Name: "ruff check", Row: &row948},
+	{Name: "rubocop", Row: &row938, Is: 0x80008, Risk: 2, Worse: worse103},
+	{Name: "ruby", Language: &language940, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row942, Risk: 1, Worse: worse943},
+	{Name: "ruff", Row: &row945, Is: 0x80200, Risk: 2, Worse: worse103, Parent: true},
+	{Name: "ruff analyze", Row: &row947},
+	{Name: "ruff check", Row: &row947},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row948, Inspector: "formatter", Risk: 3},
+	{Name: "ruff format", Row: &row947, Inspector: "formatter", Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
-	{Name: "run0", Wrapper: &wrapper950, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper949, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row54},
 	{Name: "runghc", Language: &language6, Is: 0x100200},
@@ -8624,37 +8622,37 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper603},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper602},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row952, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row951, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row954, Is: 0x8, Risk: 3},
-	{Name: "rustup", Row: &row388, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
+	{Name: "rustfmt", Row: &row953, Is: 0x8, Risk: 3},
+	{Name: "rustup", Row: &row387, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row956, Risk: 1},
+	{Name: "rustup show", Row: &row955, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row956, Risk: 1},
-	{Name: "rview", Row: &row215},
-	{Name: "rvim", Row: &row215},
+	{Name: "rustup which", Row: &row955, Risk: 1},
+	{Name: "rview", Row: &row214},
+	{Name: "rvim", Row: &row214},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row229, Arity: 2, Destroys: acts383},
+	{Name: "rye", Row: &row228, Arity: 2, Destroys: acts382},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
 	{Name: "rye run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts19},
-	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts736, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts735, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options78},
 	{Name: "s3cmd put", Transfer: &options78},
 	{Name: "s3cmd sync", Transfer: &options78},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts736, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts735, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options78},
 	{Name: "s5cmd mv", Transfer: &options78},
 	{Name: "s5cmd sync", Transfer: &options78},
-	{Name: "s6-setuidgid", Wrapper: &wrapper362},
-	{Name: "s6-svc", Destroys: acts397},
+	{Name: "s6-setuidgid", Wrapper: &wrapper361},
+	{Name: "s6-svc", Destroys: acts396},
 	{Name: "sage", Language: &language107},
 	{Name: "salt", Row: &row26, Destroys: acts28},
 	{Name: "salt-call", Row: &row26, Destroys: acts28},
@@ -8667,88 +8665,88 @@ var commands = [...]Command{
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row958, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts591},
+	{Name: "sbt", Row: &row957, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts590},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts397},
-	{Name: "scala", Row: &row658, Language: &language6, Is: 0x1200},
+	{Name: "sc", Destroys: acts396},
+	{Name: "scala", Row: &row657, Language: &language6, Is: 0x1200},
 	{Name: "scala-cli", Language: &language6, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
 	{Name: "scalafmt", Is: 0x2000000018},
 	{Name: "scalene", Language: &language1},
-	{Name: "scaleway", Destroys: acts194},
+	{Name: "scaleway", Destroys: acts193},
 	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row960, Risk: 1},
+	{Name: "scc", Row: &row959, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row117, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row962, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row961, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts84},
 	{Name: "scutil", Destroys: acts105},
-	{Name: "scw", Row: &row26, Destroys: acts194},
-	{Name: "sdiff", Row: &row964, Risk: 1},
+	{Name: "scw", Row: &row26, Destroys: acts193},
+	{Name: "sdiff", Row: &row963, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts50},
 	{Name: "sea-orm-cli", Destroys: acts50},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "sed", Row: &row966, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse967},
+	{Name: "sed", Row: &row965, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse966},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts800},
-	{Name: "semgrep", Row: &row969, Risk: 2, Worse: worse86},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts799},
+	{Name: "semgrep", Row: &row968, Risk: 2, Worse: worse86},
 	{Name: "sendemail", Destroys: acts19},
 	{Name: "sendmail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts970},
-	{Name: "sequelize-cli", Destroys: acts970},
+	{Name: "sequelize", Arity: 2, Destroys: acts969},
+	{Name: "sequelize-cli", Destroys: acts969},
 	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts397},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse887, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper972},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts396},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse886, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper971},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row974, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row976},
+	{Name: "setfacl", Row: &row973, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row975},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper582, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper978},
-	{Name: "setuidgid", Wrapper: &wrapper362},
+	{Name: "setpriv", Wrapper: &wrapper581, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper977},
+	{Name: "setuidgid", Wrapper: &wrapper361},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts84},
-	{Name: "sftp", Row: &row962, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper980, Is: 0x1},
+	{Name: "sftp", Row: &row961, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper979, Is: 0x1},
 	{Name: "sg_format", Destroys: acts84},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts84},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row740, Risk: 1},
-	{Name: "sha224sum", Row: &row740, Risk: 1},
-	{Name: "sha256sum", Row: &row740, Risk: 1},
-	{Name: "sha384sum", Row: &row740, Risk: 1},
-	{Name: "sha512sum", Row: &row740, Risk: 1},
-	{Name: "shasum", Row: &row982, Risk: 1},
+	{Name: "sha1sum", Row: &row739, Risk: 1},
+	{Name: "sha224sum", Row: &row739, Risk: 1},
+	{Name: "sha256sum", Row: &row739, Risk: 1},
+	{Name: "sha384sum", Row: &row739, Risk: 1},
+	{Name: "sha512sum", Row: &row739, Risk: 1},
+	{Name: "shasum", Row: &row981, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
-	{Name: "shellcheck", Row: &row216, Risk: 2, Worse: worse86},
-	{Name: "shfmt", Row: &row984, Risk: 2, Worse: worse86},
+	{Name: "shellcheck", Row: &row215, Risk: 2, Worse: worse86},
+	{Name: "shfmt", Row: &row983, Risk: 2, Worse: worse86},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row986, Is: 0x4000100020, Risk: 6, Destroys: acts280, Wipes: "files"},
-	{Name: "shuf", Row: &row988, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts596},
+	{Name: "shred", Row: &row985, Is: 0x4000100020, Risk: 6, Destroys: acts279, Wipes: "files"},
+	{Name: "shuf", Row: &row987, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts595},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts14},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row789, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row788, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row402},
+	{Name: "sk", Row: &row401},
 	{Name: "skaffold", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts381},
-	{Name: "skopeo", Destroys: acts248},
+	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts380},
+	{Name: "skopeo", Destroys: acts247},
 	{Name: "sl", Destroys: acts144},
 	{Name: "slack", Destroys: acts14},
 	{Name: "slack-cli", Is: 0x8000000000, Destroys: acts14},
@@ -8770,9 +8768,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper990},
-	{Name: "sops exec-file", Wrapper: &wrapper992},
-	{Name: "sort", Row: &row994, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper989},
+	{Name: "sops exec-file", Wrapper: &wrapper991},
+	{Name: "sort", Row: &row993, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -8780,10 +8778,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row100},
 	{Name: "spark-sql", Row: &row100, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts105},
-	{Name: "sphinx-build", Row: &row996, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row995, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
-	{Name: "split", Row: &row253, Risk: 3},
-	{Name: "sponge", Row: &row998, Is: 0x20},
+	{Name: "split", Row: &row252, Risk: 3},
+	{Name: "sponge", Row: &row997, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -8795,26 +8793,26 @@ var commands = [...]Command{
 	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row100, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row1000, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row999, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row100, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row100},
-	{Name: "sqlite3", Row: &row354, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "sqlite3", Row: &row353, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "sqlplus", Row: &row100, Is: 0x4100000},
 	{Name: "sqlx", Destroys: acts50},
-	{Name: "srm", Row: &row282, Is: 0x100000, Risk: 6, Destroys: acts280, Wipes: "removed"},
+	{Name: "srm", Row: &row281, Is: 0x100000, Risk: 6, Destroys: acts279, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row1002, Risk: 1},
+	{Name: "ss", Row: &row1001, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row1004, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row1004, Wrapper: &wrapper1006, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row1003, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row1003, Wrapper: &wrapper1005, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row1008, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "ssh-keygen", Row: &row1007, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts19},
 	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row1010, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts151},
+	{Name: "stack", Row: &row1009, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts151},
 	{Name: "stack bench", Risk: 2, Worse: worse128},
 	{Name: "stack build", Risk: 2, Worse: worse128},
 	{Name: "stack eval", Is: 0x800},
@@ -8826,43 +8824,43 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2, Worse: worse128},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse103},
-	{Name: "standard-version", Destroys: acts800},
+	{Name: "standard-version", Destroys: acts799},
 	{Name: "standardrb", Row: &row110},
 	{Name: "start", Row: &row54},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row1012, Is: 0x400080000000000, Risk: 1},
-	{Name: "staticcheck", Row: &row364, Is: 0x8, Risk: 2, Worse: worse86},
-	{Name: "stdbuf", Wrapper: &wrapper1014, Is: 0x800000000000000},
+	{Name: "stat", Row: &row1011, Is: 0x400080000000000, Risk: 1},
+	{Name: "staticcheck", Row: &row363, Is: 0x8, Risk: 2, Worse: worse86},
+	{Name: "stdbuf", Wrapper: &wrapper1013, Is: 0x800000000000000},
 	{Name: "steampipe", Row: &row100},
 	{Name: "step", Is: 0x100000, Destroys: acts20},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row880, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper721, Is: 0x20000},
-	{Name: "strapi", Destroys: acts297},
+	{Name: "storybook", Row: &row879, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper720, Is: 0x20000},
+	{Name: "strapi", Destroys: acts296},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row1016, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row1015, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row83, Is: 0x2000080008, Risk: 2, Worse: worse103},
 	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper582, Is: 0x1},
-	{Name: "subl", Row: &row215},
+	{Name: "su-exec", Wrapper: &wrapper581, Is: 0x1},
+	{Name: "subl", Row: &row214},
 	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper1018, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper1017, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row141, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1019},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1018},
 	{Name: "supabase db", Is: 0x800},
-	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts397},
+	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts396},
 	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "surge .", Transfer: &options79},
 	{Name: "surreal", Row: &row100},
-	{Name: "sv", Destroys: acts397},
-	{Name: "svelte-check", Row: &row1021, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "sv", Destroys: acts396},
+	{Name: "svelte-check", Row: &row1020, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts144},
 	{Name: "sw_vers", Risk: 1},
@@ -8871,7 +8869,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1023, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1022, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8880,8 +8878,8 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row1025, Is: 0x200},
-	{Name: "swiftc", Row: &row1025, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row1024, Is: 0x200},
+	{Name: "swiftc", Row: &row1024, Is: 0x200, Risk: 2},
 	{Name: "swiftlint", Is: 0x2000000018},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
@@ -8889,10 +8887,10 @@ var commands = [...]Command{
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
 	{Name: "sysadminctl", Destroys: acts177},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1026},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1025},
 	{Name: "sysdig", Row: &row100},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1028, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts397},
+	{Name: "systemctl", Row: &row1027, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts396},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -8907,89 +8905,89 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1029},
+	{Name: "systemctl show", Risk: 1, Worse: worse1028},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1031},
+	{Name: "systemd-run", Wrapper: &wrapper1030},
 	{Name: "systemsetup", Destroys: acts105},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1033, Risk: 1},
-	{Name: "tail", Row: &row1035, Arity: 1, Risk: 1},
-	{Name: "tailscale", Is: 0x100000, Destroys: acts194},
+	{Name: "tac", Row: &row1032, Risk: 1},
+	{Name: "tail", Row: &row1034, Arity: 1, Risk: 1},
+	{Name: "tailscale", Is: 0x100000, Destroys: acts193},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
-	{Name: "tap", Row: &row656, Is: 0x80000},
-	{Name: "tar", Row: &row1037, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1038, Destroys: acts1039, Recursive: []string{"*"}},
+	{Name: "tap", Row: &row655, Is: 0x80000},
+	{Name: "tar", Row: &row1036, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1037, Destroys: acts1038, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row1041, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1040, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
-	{Name: "taskkill", Is: 0x100000000000, Destroys: acts381},
-	{Name: "taskset", Wrapper: &wrapper1043, Is: 0x20000},
-	{Name: "tc", Destroys: acts355},
-	{Name: "tcc", Row: &row1045, Is: 0x1200},
+	{Name: "taskkill", Is: 0x100000000000, Destroys: acts380},
+	{Name: "taskset", Wrapper: &wrapper1042, Is: 0x20000},
+	{Name: "tc", Destroys: acts354},
+	{Name: "tcc", Row: &row1044, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts105},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row100},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
 	{Name: "tdl", Destroys: acts14},
-	{Name: "tea", Arity: 2, Destroys: acts411},
+	{Name: "tea", Arity: 2, Destroys: acts410},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row1047, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1046, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
-	{Name: "telinit", Risk: 6, Destroys: acts596},
+	{Name: "telinit", Risk: 6, Destroys: acts595},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper343},
-	{Name: "telnet", Row: &row776, Is: 0x4028000400000, Risk: 4},
+	{Name: "teller run", Wrapper: &wrapper342},
+	{Name: "telnet", Row: &row775, Is: 0x4028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row1049, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1050},
+	{Name: "terraform", Row: &row1048, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1049},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row1052, Risk: 3},
+	{Name: "terraform fmt", Row: &row1051, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row1052, Risk: 4},
-	{Name: "terraform graph", Row: &row1052, Risk: 1},
+	{Name: "terraform get", Row: &row1051, Risk: 4},
+	{Name: "terraform graph", Row: &row1051, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row1052, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1051, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row1052, Risk: 1},
-	{Name: "terraform plan", Row: &row1052, Risk: 4},
-	{Name: "terraform providers", Row: &row1052, Arity: 3, Risk: 1, Worse: worse128, Parent: true},
+	{Name: "terraform output", Row: &row1051, Risk: 1},
+	{Name: "terraform plan", Row: &row1051, Risk: 4},
+	{Name: "terraform providers", Row: &row1051, Arity: 3, Risk: 1, Worse: worse128, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row1052, Risk: 1},
+	{Name: "terraform show", Row: &row1051, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1054, Risk: 4},
-	{Name: "terraform state pull", Row: &row1054, Risk: 4},
-	{Name: "terraform state show", Row: &row1054, Risk: 4},
+	{Name: "terraform state list", Row: &row1053, Risk: 4},
+	{Name: "terraform state pull", Row: &row1053, Risk: 4},
+	{Name: "terraform state show", Row: &row1053, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row1052, Risk: 1},
-	{Name: "terraform version", Row: &row1052, Risk: 1},
+	{Name: "terraform validate", Row: &row1051, Risk: 1},
+	{Name: "terraform version", Row: &row1051, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row1049, Arity: 2, Destroys: acts1050},
+	{Name: "terragrunt", Row: &row1048, Arity: 2, Destroys: acts1049},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
 	{Name: "test", Inspector: "test", Is: 0x880000000000, Risk: 1},
 	{Name: "testdisk", Destroys: acts84},
-	{Name: "texlua", Language: &language375},
+	{Name: "texlua", Language: &language374},
 	{Name: "textql", Row: &row100},
-	{Name: "tflint", Row: &row1056, Is: 0x2000000010, Risk: 2, Worse: worse162},
+	{Name: "tflint", Row: &row1055, Is: 0x2000000010, Risk: 2, Worse: worse162},
 	{Name: "tftp", Row: &row39, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper1058, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1057, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper1060, Is: 0x802000000000000},
+	{Name: "timeout", Wrapper: &wrapper1059, Is: 0x802000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
@@ -8998,16 +8996,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1062, Risk: 1},
-	{Name: "tomlq", Row: &row1064, Risk: 5},
+	{Name: "tokei", Row: &row1061, Risk: 1},
+	{Name: "tomlq", Row: &row1063, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1066},
+	{Name: "toolbox run", Wrapper: &wrapper1065},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row1068, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row798, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse799},
+	{Name: "touch", Row: &row1067, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row797, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse798},
 	{Name: "toybox", Wrapper: &wrapper121},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -9016,28 +9014,28 @@ var commands = [...]Command{
 	{Name: "trae", Is: 0x100000000},
 	{Name: "trae-cli", Is: 0x100000000},
 	{Name: "trap", Handler: "trap", Is: 0x104000, Risk: 1},
-	{Name: "trash", Row: &row282, Is: 0x100000, Destroys: acts280, Wipes: "removed"},
-	{Name: "trash-empty", Destroys: acts280},
-	{Name: "trash-put", Row: &row282, Destroys: acts280, Wipes: "removed"},
+	{Name: "trash", Row: &row281, Is: 0x100000, Destroys: acts279, Wipes: "removed"},
+	{Name: "trash-empty", Destroys: acts279},
+	{Name: "trash-put", Row: &row281, Destroys: acts279, Wipes: "removed"},
 	{Name: "trdsql", Row: &row100},
-	{Name: "tree", Row: &row1070, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1069, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
 	{Name: "trino", Row: &row100, Is: 0x4000000},
 	{Name: "troff", Row: &row141},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1072, Is: 0x100020, Risk: 6, Destroys: acts280, Wipes: "files"},
+	{Name: "truncate", Row: &row1071, Is: 0x100020, Risk: 6, Destroys: acts279, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1074},
-	{Name: "tsc", Row: &row1076, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1073},
+	{Name: "tsc", Row: &row1075, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
 	{Name: "tshark", Row: &row100},
-	{Name: "tskill", Destroys: acts381},
+	{Name: "tskill", Destroys: acts380},
 	{Name: "tslint", Risk: 2, Worse: worse103},
 	{Name: "tsocks", Wrapper: &wrapper10},
 	{Name: "tsort", Row: &row141, Risk: 1},
@@ -9049,52 +9047,52 @@ var commands = [...]Command{
 	{Name: "ttyd", Wrapper: &wrapper10},
 	{Name: "tune2fs", Destroys: acts84},
 	{Name: "tup", Row: &row117, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1078, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1079},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts777},
+	{Name: "turbo", Row: &row1077, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1078},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts776},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts14},
-	{Name: "twine", Row: &row127, Destroys: acts383},
+	{Name: "twine", Row: &row127, Destroys: acts382},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1081, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1082},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1082},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1082},
+	{Name: "typedoc", Row: &row1080, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1081},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1081},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1081},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
-	{Name: "typos", Row: &row216, Risk: 2, Worse: worse86},
+	{Name: "typos", Row: &row215, Risk: 2, Worse: worse86},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000, Destroys: acts355},
+	{Name: "ufw", Is: 0x100000, Destroys: acts354},
 	{Name: "ug", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ul", Row: &row141},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper603},
+	{Name: "ultra", Wrapper: &wrapper602},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper1084},
-	{Name: "uncompress", Row: &row227},
-	{Name: "unexpand", Row: &row369, Risk: 1},
-	{Name: "uniq", Row: &row1086, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1088, Is: 0x2000000018, Risk: 2},
-	{Name: "unix2dos", Row: &row337, Risk: 3},
-	{Name: "unix2mac", Row: &row337},
-	{Name: "unlink", Row: &row282, Is: 0x100020, Risk: 6, Destroys: acts280, Wipes: "files"},
-	{Name: "unlz4", Row: &row725},
-	{Name: "unlzma", Row: &row727},
-	{Name: "unpigz", Row: &row595},
+	{Name: "unbuffer", Wrapper: &wrapper1083},
+	{Name: "uncompress", Row: &row226},
+	{Name: "unexpand", Row: &row368, Risk: 1},
+	{Name: "uniq", Row: &row1085, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1087, Is: 0x2000000018, Risk: 2},
+	{Name: "unix2dos", Row: &row336, Risk: 3},
+	{Name: "unix2mac", Row: &row336},
+	{Name: "unlink", Row: &row281, Is: 0x100020, Risk: 6, Destroys: acts279, Wipes: "files"},
+	{Name: "unlz4", Row: &row724},
+	{Name: "unlzma", Row: &row726},
+	{Name: "unpigz", Row: &row594},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1090},
+	{Name: "unshare", Wrapper: &wrapper1089},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row727, Risk: 3},
-	{Name: "unzip", Row: &row1092, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1093},
-	{Name: "unzstd", Row: &row1095, Risk: 3},
+	{Name: "unxz", Row: &row726, Risk: 3},
+	{Name: "unzip", Row: &row1091, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1092},
+	{Name: "unzstd", Row: &row1094, Risk: 3},
 	{Name: "up", Destroys: acts37},
-	{Name: "upcloud", Destroys: acts194},
-	{Name: "upctl", Destroys: acts194},
+	{Name: "upcloud", Destroys: acts193},
+	{Name: "upctl", Destroys: acts193},
 	{Name: "uptime", Risk: 1},
 	{Name: "urxvt", Is: 0x4},
 	{Name: "urxvtc", Is: 0x4},
@@ -9102,26 +9100,26 @@ var commands = [...]Command{
 	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts177},
 	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts177},
 	{Name: "users", Row: &row141, Risk: 1},
-	{Name: "usql", Row: &row706, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "usql", Row: &row705, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts7},
 	{Name: "uudecode", Row: &row141},
 	{Name: "uuencode", Row: &row141},
-	{Name: "uv", Row: &row229, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1096},
+	{Name: "uv", Row: &row228, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1095},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1098, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1100, Risk: 4},
+	{Name: "uv build", Row: &row1097, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1099, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1102, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1102, Risk: 1},
-	{Name: "uv pip list", Row: &row1102, Risk: 1},
-	{Name: "uv pip show", Row: &row1102, Risk: 1},
-	{Name: "uv pip tree", Row: &row1102, Risk: 1},
+	{Name: "uv pip check", Row: &row1101, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1101, Risk: 1},
+	{Name: "uv pip list", Row: &row1101, Risk: 1},
+	{Name: "uv pip show", Row: &row1101, Risk: 1},
+	{Name: "uv pip tree", Row: &row1101, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1104, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1103, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
-	{Name: "uv run coverage", Risk: 2, Worse: worse437},
+	{Name: "uv run coverage", Risk: 2, Worse: worse436},
 	{Name: "uv run flake8", Risk: 2},
 	{Name: "uv run isort", Risk: 3},
 	{Name: "uv run mypy", Risk: 2},
@@ -9149,35 +9147,35 @@ var commands = [...]Command{
 	{Name: "v run", Is: 0x100000},
 	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
-	{Name: "vale", Row: &row216, Risk: 2, Worse: worse86},
-	{Name: "valgrind", Wrapper: &wrapper1106},
+	{Name: "vale", Row: &row215, Risk: 2, Worse: worse86},
+	{Name: "valgrind", Wrapper: &wrapper1105},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts87},
 	{Name: "vbc", Is: 0x200},
 	{Name: "vboxmanage", Destroys: acts7},
 	{Name: "vcpkg", Row: &row135, Is: 0x100000, Destroys: acts151},
-	{Name: "vdir", Row: &row296, Risk: 1},
+	{Name: "vdir", Row: &row295, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row1108, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts796, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1107, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts795, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
-	{Name: "vercel inspect", Row: &row1109, Risk: 4},
-	{Name: "vercel list", Row: &row1109, Risk: 4},
-	{Name: "vercel logs", Row: &row1109, Risk: 4},
-	{Name: "vercel ls", Row: &row1109, Risk: 4},
+	{Name: "vercel inspect", Row: &row1108, Risk: 4},
+	{Name: "vercel list", Row: &row1108, Risk: 4},
+	{Name: "vercel logs", Row: &row1108, Risk: 4},
+	{Name: "vercel ls", Row: &row1108, Risk: 4},
 	{Name: "vgreduce", Destroys: acts84},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts84},
-	{Name: "vi", Row: &row215},
+	{Name: "vi", Row: &row214},
 	{Name: "vibe", Is: 0x100000000},
 	{Name: "vibe-kanban", Is: 0x100000000},
-	{Name: "view", Row: &row215},
-	{Name: "vim", Row: &row215},
-	{Name: "vimdiff", Row: &row215},
+	{Name: "view", Row: &row214},
+	{Name: "vim", Row: &row214},
+	{Name: "vimdiff", Row: &row214},
 	{Name: "vipw", Destroys: acts177},
 	{Name: "virsh", Destroys: acts7},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row928, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row927, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row1111, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1110, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
@@ -9185,9 +9183,9 @@ var commands = [...]Command{
 	{Name: "volta run", Wrapper: &wrapper46},
 	{Name: "vsce", Destroys: acts151},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1076, Is: 0x2000080218, Risk: 2},
-	{Name: "vultr", Destroys: acts194},
-	{Name: "vultr-cli", Destroys: acts194},
+	{Name: "vue-tsc", Row: &row1075, Is: 0x2000080218, Risk: 2},
+	{Name: "vultr", Destroys: acts193},
+	{Name: "vultr-cli", Destroys: acts193},
 	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse86},
 	{Name: "w", Risk: 1},
 	{Name: "w3m", Risk: 4},
@@ -9199,22 +9197,22 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1113, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1115},
+	{Name: "watch", Wrapper: &wrapper1112, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1114},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row26, Destroys: acts104},
-	{Name: "wc", Row: &row1117, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1116, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts151},
-	{Name: "webpack", Row: &row928, Is: 0x2000080018, Risk: 2},
+	{Name: "webpack", Row: &row927, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row54, Is: 0x8008000000000},
-	{Name: "werf", Destroys: acts606},
+	{Name: "werf", Destroys: acts605},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper603},
+	{Name: "west forall", Wrapper: &wrapper602},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
-	{Name: "wg-quick", Destroys: acts355},
-	{Name: "wget", Row: &row1119, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1120, Keeps: &keeps1121},
+	{Name: "wg-quick", Destroys: acts354},
+	{Name: "wget", Row: &row1118, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1119, Keeps: &keeps1120},
 	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
@@ -9227,7 +9225,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row1123, Is: 0x100000, Risk: 6, Destroys: acts280},
+	{Name: "wipe", Row: &row1122, Is: 0x100000, Risk: 6, Destroys: acts279},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts84},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row100},
@@ -9236,83 +9234,83 @@ var commands = [...]Command{
 	{Name: "wolframscript", Language: &language6},
 	{Name: "woodpecker-cli", Arity: 2, Is: 0x2000000000},
 	{Name: "wormhole", Is: 0x8000000000, Recursive: []string{"*"}},
-	{Name: "wp", Row: &row41, Destroys: acts297},
+	{Name: "wp", Row: &row41, Destroys: acts296},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1124},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1123},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
 	{Name: "wscat", Row: &row39, Is: 0x8008000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper1126, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper603},
+	{Name: "wsl", Wrapper: &wrapper1125, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper602},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper634},
+	{Name: "x86_64", Wrapper: &wrapper633},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts785},
+	{Name: "xbps-remove", Destroys: acts784},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1128, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1129},
+	{Name: "xcodebuild", Row: &row1127, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1128},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts84},
-	{Name: "xh", Row: &row627, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts628},
-	{Name: "xhs", Is: 0x8008020000000, Destroys: acts628},
+	{Name: "xh", Row: &row626, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts627},
+	{Name: "xhs", Is: 0x8008020000000, Destroys: acts627},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts381},
-	{Name: "xmllint", Row: &row1131, Risk: 1, Worse: worse1132},
+	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts380},
+	{Name: "xmllint", Row: &row1130, Risk: 1, Worse: worse1131},
 	{Name: "xo", Risk: 2, Worse: worse103},
 	{Name: "xonsh", Language: &language107, Is: 0x100000},
-	{Name: "xq", Row: &row1064, Risk: 5},
+	{Name: "xq", Row: &row1063, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper279},
-	{Name: "xxd", Row: &row1134, Risk: 1},
-	{Name: "xz", Row: &row727, Risk: 3},
+	{Name: "xvfb-run", Wrapper: &wrapper278},
+	{Name: "xxd", Row: &row1133, Risk: 1},
+	{Name: "xz", Row: &row726, Risk: 3},
 	{Name: "xzcat", Row: &row139, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row141},
 	{Name: "xzgrep", Row: &row143, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "xzless", Row: &row141},
 	{Name: "xzmore", Row: &row141},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1136, Is: 0x80000, Risk: 2, Worse: worse86},
+	{Name: "yamllint", Row: &row1135, Is: 0x80000, Risk: 2, Worse: worse86},
 	{Name: "yapf", Row: &row56, Risk: 3},
-	{Name: "yarn", Row: &row1138, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts126},
+	{Name: "yarn", Row: &row1137, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts126},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn config", Row: &row127, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row809, Risk: 1},
-	{Name: "yarn config list", Row: &row809, Risk: 1},
-	{Name: "yarn config set", Row: &row810},
-	{Name: "yarn config unset", Row: &row810},
+	{Name: "yarn config get", Row: &row808, Risk: 1},
+	{Name: "yarn config list", Row: &row808, Risk: 1},
+	{Name: "yarn config set", Row: &row809},
+	{Name: "yarn config unset", Row: &row809},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row127, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper133, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper873, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper872, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row127, Is: 0x200000},
-	{Name: "yarn info", Row: &row875, Risk: 4},
-	{Name: "yarn install", Row: &row875, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row875, Risk: 1},
+	{Name: "yarn info", Row: &row874, Risk: 4},
+	{Name: "yarn install", Row: &row874, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row874, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row875, Risk: 1},
+	{Name: "yarn list", Row: &row874, Risk: 1},
 	{Name: "yarn login", Row: &row127},
 	{Name: "yarn npm", Row: &row127, Risk: 6},
 	{Name: "yarn plugin", Row: &row127, Is: 0x100000},
 	{Name: "yarn publish", Row: &row127, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row875, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
+	{Name: "yarn run", Row: &row874, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse128},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row875, Risk: 2},
+	{Name: "yarn test", Row: &row874, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -9320,20 +9318,20 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row875, Risk: 1},
-	{Name: "yarn why", Row: &row875, Risk: 1},
+	{Name: "yarn versions", Row: &row874, Risk: 1},
+	{Name: "yarn why", Row: &row874, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper603},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper602},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row774, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts830},
-	{Name: "yc", Destroys: acts194},
+	{Name: "yasm", Row: &row773, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts829},
+	{Name: "yc", Destroys: acts193},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row1140, Risk: 4},
-	{Name: "yq", Row: &row1142, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1143},
-	{Name: "yt-dlp", Row: &row1140, Risk: 4},
+	{Name: "youtube-dl", Row: &row1139, Risk: 4},
+	{Name: "yq", Row: &row1141, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1142},
+	{Name: "yt-dlp", Row: &row1139, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
@@ -9343,32 +9341,32 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row141},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts890},
+	{Name: "zenstack", Destroys: acts889},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts84},
 	{Name: "zgrep", Row: &row143, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1145, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1144, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1147, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zkCli.sh", Destroys: acts239},
+	{Name: "zip", Row: &row1146, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zkCli.sh", Destroys: acts238},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row723, Risk: 1},
+	{Name: "zless", Row: &row722, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row723},
+	{Name: "zmore", Row: &row722},
 	{Name: "zpool", Is: 0x4000000000, Destroys: acts84},
 	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1095, Risk: 3},
+	{Name: "zstd", Row: &row1094, Risk: 3},
 	{Name: "zstdcat", Row: &row141},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row141},
-	{Name: "zstdmt", Row: &row1095},
+	{Name: "zstdmt", Row: &row1094},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},

@@ -18,7 +18,7 @@ func isMode(word string, modes []string) bool {
 // inspectArchiver reads the first word of a program for archives that callgate cannot list: it says whether the program
 // shows an archive, writes one, or writes the files that one names.
 func inspectArchiver(a *walk.Walker, c *walk.Call, s *word.Scanned) {
-	mode, archive := "", 1
+	mode := ""
 	if len(c.Argv) > 1 && c.Argv[1].Known {
 		mode = strings.TrimPrefix(c.Argv[1].Text, "-")
 	}
@@ -32,8 +32,16 @@ func inspectArchiver(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		if copies || !strings.Contains(mode, about.File) {
 			return // to its standard output
 		}
-		if archive++; archive < len(c.Argv) {
-			a.Writes(c, c.Argv[archive])
+		packs := false
+		for _, w := range c.Argv[2:] {
+			switch {
+			case w.Known && strings.HasPrefix(w.Text, "-"):
+			case packs:
+				a.Reads(c, w)
+			default:
+				a.Writes(c, w)
+				packs = true
+			}
 		}
 	case len(c.Argv) > 1:
 		c.Effect("writes the files that an archive names")

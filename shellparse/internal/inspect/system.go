@@ -3,6 +3,7 @@ package inspect
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"callgate/shellparse/embedded"
@@ -87,14 +88,42 @@ func inspectLink(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// inspectMode notes bits that let others run a program as its owner.
+// inspectMode looks at the permissions that chmod and install give files.
 func inspectMode(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
-	if len(s.Operands) > 0 && s.Operands[0].Known && c.Name == "chmod" {
-		m := s.Operands[0].Text
-		if strings.ContainsAny(m, "st") && strings.ContainsAny(m, "+=") || len(m) == 4 && m[0] != '0' && word.IsNumber(m) {
-			c.EffectAt("mode "+m, s.Operands[0])
+	mode, ok := s.Find("-m", "--mode")
+	if c.Name == "chmod" && len(s.Operands) > 0 {
+		mode, ok = s.Operands[0], true
+	}
+	switch m := mode.Text; {
+	case !ok:
+	case !mode.Known:
+		c.Effect("mode " + m)
+	case setsID(m):
+		c.Sc.Escalates = true
+	case strings.Contains(m, "t") && strings.ContainsAny(m, "+="), word.IsNumber(m) && len(strings.TrimLeft(m, "0")) > 3:
+		c.EffectAt("mode "+m, mode)
+	}
+}
+
+// setsID says that a mode lets whoever runs the file act as its owner or its group: 4755, u+xs.
+func setsID(mode string) bool {
+	if bits, err := strconv.ParseUint(mode, 8, 32); err == nil {
+		return bits&0o6000 != 0
+	}
+	gives := false
+	for _, r := range mode {
+		switch r {
+		case '+', '=':
+			gives = true
+		case '-', ',':
+			gives = false
+		case 's':
+			if gives {
+				return true
+			}
 		}
 	}
+	return false
 }
 
 // inspectDeclare notes what export and its kin set when they are reached as commands.
