@@ -13,8 +13,11 @@ import (
 )
 
 // inspectLookup notes names that are sent to a resolver: a name can carry data out.
-func inspectLookup(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+func inspectLookup(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
+		if c.Name == "getent" && (w.Text == "shadow" || w.Text == "gshadow") {
+			a.Reads(c, word.Lit("/etc/"+w.Text))
+		}
 		if !w.Known {
 			c.EffectAt("network "+w.Text, w)
 			continue
