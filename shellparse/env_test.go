@@ -44,6 +44,8 @@ func TestCompilerFlags(t *testing.T) {
 // choose what it shows are.
 func TestVariablesOfTools(t *testing.T) {
 	for text, want := range map[string]string{
+		`HISTCONTROL=ignorespace go vet ./...`:                  "ask",
+		`export HISTSIZE=0; go vet ./...`:                       "ask",
 		`GOCACHEPROG=./x go test ./...`:                         "ask",
 		`GOSUMDB=off go build ./...`:                            "ask",
 		`GOINSECURE=* go build ./...`:                           "ask",

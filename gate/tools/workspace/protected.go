@@ -36,9 +36,12 @@ var protectedPlaces = []protected{
 		skill.md .agents/ .roomodes .kilocodemodes .augment-guidelines .openhands_instructions warp.md crush.md`},
 	{"start-up-file", "a file that shells or other programs run when they start", `
 		.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
+		.shrc .mkshrc .xonshrc .bash_completion .bashrc.d/ .zshrc.d/ .oh-my-zsh/ .config/elvish/ .config/starship.toml
 		.kshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xsession .xprofile .xsessionrc .envrc .pam_environment
 		.config/fish/ config.fish .config/nushell/ profile.ps1 microsoft.powershell_profile.ps1
 		.vimrc .gvimrc .exrc .nvimrc .nvim.lua .lvimrc .local.vimrc .vim/ .config/nvim/ .dir-locals.el .dir-locals-2.el .emacs .emacs.d/
+		.forward .procmailrc .fetchmailrc .rtorrent.rc .taskrc .direnvrc .config/direnv/ .config/procps/ .config/neofetch/
+		.config/fastfetch/ .config/pulse/ .config/plasma-workspace/
 		.gdbinit .lldbinit .pythonrc .irbrc .rprofile
 		.npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pdbrc sitecustomize.py usercustomize.py
 		site-packages/ dist-packages/ .ipython/ .jupyter/ .pryrc .ghci .iex.exs .psqlrc .sqliterc .my.cnf .octaverc .julia/config/
@@ -49,8 +52,19 @@ var protectedPlaces = []protected{
 		.config/sway/ .config/i3/ .i3/ .config/hypr/ .config/niri/ .config/river/ .config/awesome/ .config/bspwm/ .config/sxhkd/
 		.config/openbox/ .xbindkeysrc .hammerspoon/
 		/etc/profile /etc/profile.d/ /etc/bash.bashrc /etc/bashrc /etc/zsh/ /etc/zshrc /etc/zshenv /etc/zprofile
-		/etc/environment /etc/ld.so.preload /etc/ld.so.conf.d/ /etc/sudoers /etc/sudoers.d/ /etc/pam.d/ /etc/passwd
-		/etc/shadow /etc/group /etc/hosts`},
+		/etc/bash_completion.d/ /etc/csh.cshrc /etc/csh.login /etc/fish/ /etc/skel/ /etc/vim/
+		/etc/environment /etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/ /etc/sudoers /etc/sudoers.d/ /etc/pam.d/
+		/etc/passwd /etc/shadow /etc/group /etc/hosts`},
+	{"system-file", "a setting of the system: whom it trusts, what it records, or how it starts", `
+		/etc/ssl/ /etc/pki/ /etc/ca-certificates/ /etc/ca-certificates.conf /usr/share/ca-certificates/
+		/usr/local/share/ca-certificates/ /usr/local/share/certs/ /etc/hosts.allow /etc/hosts.deny /etc/resolv.conf
+		/etc/nsswitch.conf /etc/security/ /etc/sudo.conf /etc/doas.conf /etc/gshadow /etc/polkit-1/ /usr/share/polkit-1/
+		/etc/audit/ /etc/auditd.conf /etc/audisp/ /etc/libaudit.conf /etc/rsyslog.conf /etc/rsyslog.d/ /etc/syslog.conf
+		/etc/syslog-ng/ /etc/ufw/ /etc/default/ufw /etc/iptables/ /etc/nftables.conf /etc/pf.conf /etc/selinux/
+		/etc/apparmor.d/ /boot/ /etc/default/grub /etc/default/grub.d/ /etc/grub.d/ /etc/initramfs-tools/
+		/etc/dracut.conf.d/ /usr/lib/dracut/ /etc/fstab /etc/sysctl.conf /etc/sysctl.d/ /etc/modules /etc/modules-load.d/
+		/lib/modules/ /usr/lib/modules/ /etc/dpkg/ /var/lib/dpkg/ /etc/yum/ /etc/yum.conf /etc/yum.repos.d/ /etc/dnf/
+		/etc/pacman.conf /etc/pacman.d/ /etc/apk/ /etc/zypp/`},
 	{"git-folder", "part of git's own files, whose hooks and configuration run programs", `
 		.git/ git~1/ .gitconfig .config/git/ .githooks/ .husky/ /etc/gitconfig .hg/ .hgrc .svn/ .jj/`},
 	{"ssh-folder", "part of the SSH configuration, which says who may log in and what runs then", `
@@ -64,7 +78,13 @@ var protectedPlaces = []protected{
 		.config/autostart/ .config/systemd/ .config/environment.d/ .local/share/systemd/ .local/share/dbus-1/ .local/share/applications/
 		library/launchagents/ library/launchdaemons/ /etc/xdg/autostart/ /etc/systemd/ /usr/lib/systemd/ /lib/systemd/ /etc/init.d/
 		/etc/rc.local /etc/crontab /etc/cron.d/ /etc/cron.daily/ /etc/cron.hourly/ /etc/cron.weekly/ /etc/cron.monthly/
-		/var/spool/cron/ /var/spool/at/ /etc/udev/ /etc/apt/ /etc/modprobe.d/ programs/startup/`},
+		/var/spool/cron/ /var/spool/at/ /etc/udev/ /etc/apt/ /etc/modprobe.d/ programs/startup/
+		library/startupitems/ library/preferences/byhost/ /library/privilegedhelpertools/ /etc/emond.d/ /etc/periodic/
+		/etc/rc.common /etc/launchd.conf /etc/rc.conf /etc/rc.d/ /usr/local/etc/rc.d/ /etc/rc0.d/ /etc/rc1.d/ /etc/rc2.d/
+		/etc/rc3.d/ /etc/rc4.d/ /etc/rc5.d/ /etc/rc6.d/ /etc/rcs.d/ /etc/init/ /etc/inittab /etc/inetd.conf /etc/xinetd.d/
+		/etc/networkmanager/ /etc/networkd-dispatcher/ /etc/network/ /etc/dhcp/ /etc/ppp/ /etc/acpi/ /etc/update-motd.d/
+		/etc/dbus-1/ /usr/share/dbus-1/ /etc/binfmt.d/ /etc/tmpfiles.d/ /usr/lib/tmpfiles.d/ /usr/local/lib/systemd/
+		/run/systemd/ /usr/lib/udev/ /lib/udev/ /etc/x11/ /etc/anacrontab /etc/logrotate.conf /etc/logrotate.d/`},
 	{"program-folder", "a place where commands are looked up", `
 		~/bin/ .local/bin/ .cargo/bin/ ~/go/bin/ .bun/bin/ .deno/bin/ .pyenv/ .rbenv/ .nvm/ .volta/ .asdf/ .sdkman/
 		.local/share/mise/ .local/share/fnm/ node_modules/.bin/ /bin/ /sbin/ /usr/bin/ /usr/sbin/
