@@ -103,6 +103,15 @@ func spellingsOf(given string) permissions.Form {
 	return also
 }
 
+// connection makes the subject of a connection that the shell opens: one to another machine can carry anything there.
+func (b *files) connection(given string) permissions.Subject {
+	s := b.address(given)
+	if to, ok := address.Parse(given); !ok || !loopback.Host(to.Host) {
+		s.Risk = permissions.Unknown
+	}
+	return s
+}
+
 // peer makes the subject of a network connection: HOST, or HOST:PORT where the port is not that of https. A deny on the
 // host, or on its address as a web page, holds too.
 func (b *files) peer(given string) {

@@ -357,7 +357,7 @@ func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 	}
 	for _, address := range c.Connects {
 		if b.record.count() {
-			s := b.files.address(address)
+			s := b.files.connection(address)
 			s.KindBound, s.Risk = b.record.tool.Bound && !b.record.tool.remote, s.Risk.Worse(b.record.floor)
 			b.record.subject(s, CategoryNetwork, source{})
 		}

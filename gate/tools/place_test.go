@@ -69,6 +69,8 @@ func TestProtectedPlaces(t *testing.T) {
 		"/etc/update-motd.d/00-x":                       "autostart",
 		"/usr/local/etc/rc.d/x":                         "autostart",
 		"/Library/StartupItems/x":                       "autostart",
+		"/var/log/auth.log":                             "system-file",
+		"/var/log/app.log":                              "",
 		"/etc/nginx/nginx.conf":                         "",
 		"/home/u/.cargo/config.toml":                    "start-up-file",
 		"/ws/Cargo.toml":                                "",

