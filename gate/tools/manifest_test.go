@@ -16,6 +16,8 @@ func TestIsManifest(t *testing.T) {
 	for file, want := range map[string]bool{
 		"/w/package.json": true, "/w/sub/Makefile": true, "/w/.github/workflows/ci.yml": true, "/w/scripts/build.sh": true,
 		"/w/gradle/wrapper/gradle-wrapper.properties": true, "/w/vite.config.ts": true, "/w/Dockerfile.dev": true,
+		"/w/.pylintrc": true, "/w/mypy.ini": true, "/w/.golangci.yml": true, "/w/.rubocop.yml": true, "/w/cdk.json": true,
+		"/w/App.xcodeproj/project.pbxproj": true, "/w/BUILD": true, "/w/build": false,
 		"/w/main.go": false, "/w/README.md": false, "/w/workflows/ci.yml": false, "/w/src/package.json.ts": false,
 	} {
 		if IsManifest(file) != want {

@@ -5632,7 +5632,7 @@ var commands = [...]Command{
 	{Name: "ansible-console", Row: &row26},
 	{Name: "ansible-galaxy", Row: &row26, Arity: 2},
 	{Name: "ansible-lint", Is: 0x80010},
-	{Name: "ansible-playbook", Row: &row26, Is: 0x18, Risk: 5, Worse: worse27, Destroys: acts28},
+	{Name: "ansible-playbook", Row: &row26, Is: 0x2000000018, Risk: 5, Worse: worse27, Destroys: acts28},
 	{Name: "ansible-pull", Row: &row26},
 	{Name: "ansible-vault", Row: &row26},
 	{Name: "ant", Row: &row30, Arity: 2, Is: 0x2000000008, Risk: 2},

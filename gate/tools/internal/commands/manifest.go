@@ -12,7 +12,7 @@ import (
 )
 
 // Manifests are the files that say what a build or a test runs, as globs over the lower-case base name, or
-// over the end of the path where they hold a slash.
+// over the end of the path where they hold a slash. Those in capitals are names that folders have in lower case.
 var Manifests = []string{
 	"package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "pnpm-workspace.yaml", "bun.lock", "bun.lockb", "deno.json", "deno.jsonc",
 	"lerna.json", "nx.json", "turbo.json", "project.json", "tsconfig*.json", "babel.config.*", ".babelrc*", "vite.config.*", "vitest.config.*", "vitest.workspace.*",
@@ -31,7 +31,15 @@ var Manifests = []string{
 	"buildozer.spec", "meson_options.txt", "meson.options", "wscript", "sconstruct", "sconscript", "build.ninja", "*.gradle", "*.gradle.kts", "libs.versions.toml", "deps.edn", "project.clj",
 	"next.config.*", "nuxt.config.*", "astro.config.*", "svelte.config.*", "tsup.config.*", "postcss.config.*", "tailwind.config.*", "cypress.config.*", "ava.config.*", ".swcrc", ".nycrc*",
 	"lefthook*.y*ml", ".lefthook*.y*ml", ".husky/*", ".lintstagedrc*", "lint-staged.config.*", ".simple-git-hooks.*", ".overcommit.yml", "commitlint.config.*", "rspec", ".rspec", "phpstan.neon*",
-	".eleventy.js", "mkdocs.yml", "conf.py", "hatch.toml", "pixi.toml", "uv.toml", "dvc.yaml", "snakefile", "nextflow.config", "main.nf", "justfile.*", "*.just", "mise.toml", ".mise.toml", "flake.nix", "default.nix", "shell.nix",
+	// settings of linters and other tools that name code, or commands
+	"pylintrc", ".pylintrc*", "mypy.ini", ".mypy.ini", ".flake8", ".coveragerc", ".rubocop*.yml", ".standard.yml", ".erb?lint.y*ml", "steepfile", "guardfile", "dangerfile*", "fastfile", ".golangci.*",
+	"stylelint.config.*", ".stylelintrc*", ".markdownlint*", "cspell.config.*", "oxlint.config.*", ".tflint.hcl", ".checkov.y*ml", ".mega-linter.yml", "trivy.yaml", ".luacheckrc", ".busted", "*.rockspec",
+	"phpstan.dist.neon", "psalm*.xml*", "phpcs.xml*", ".phpcs.xml*", "ansible.cfg", "cdk.json", "cdktf.json", "pulumi*.yaml", "buf*.yaml",
+	"sqlc.y*ml", "sqlc.json", "helmfile.y*ml", ".goreleaser.y*ml", ".gomplate.y*ml", "action.y*ml", "book.toml", "analysis_options.yaml", "build.yaml", "config.exs", "runtime.exs", ".credo.exs", ".formatter.exs",
+	"BUILD", "WORKSPACE", "workspace.bzlmod", "BUCK", "*.sbt", "project/*.scala", "build.mill*", "*.pbxproj", "*.xcscheme", "*.xcconfig", "project.yml", "cmakeuserpresets.json", "conanfile.*", "xmake.lua",
+	"premake5.lua", "makefile.am", "makefile.in", "makefile.pl", "build.pl", "cabal.project*", "setup.hs", "package.yaml", "dune-workspace", "angular.json", "workspace.json", "cypress.json", "hardhat.config.*",
+	"truffle-config.js", "foundry.toml", "wdio.conf.*", "stryker.con*", "vue.config.*", "metro.config.*", "react-native.config.js", "remix.config.*", "gatsby-*.?s", ".storybook/*", ".c8rc*", "rspack.config.*", "rsbuild.config.*",
+	".eleventy.js", "mkdocs.y*ml", "conf.py", "hatch.toml", "pixi.toml", "uv.toml", "dvc.yaml", "snakefile", "nextflow.config", "main.nf", "justfile.*", "*.just", "mise.toml", ".mise.toml", "flake.nix", "default.nix", "shell.nix",
 }
 
 // hookManifests are those that say what git runs when something is committed or pushed.
@@ -74,11 +82,12 @@ func IsHookManifest(file string) bool { return matchesManifest(hookManifests, fi
 func IsManifest(file string) bool { return matchesManifest(Manifests, file) }
 
 func matchesManifest(list []string, file string) bool {
+	given := path.Base(filepath.ToSlash(file))
 	file = strings.ToLower(filepath.ToSlash(file))
 	base := path.Base(file)
 	for _, glob := range list {
 		if !strings.Contains(glob, "/") {
-			if ok, _ := path.Match(glob, base); ok {
+			if ok, _ := path.Match(glob, base); ok || glob == given {
 				return true
 			}
 			continue
