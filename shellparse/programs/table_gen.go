@@ -18,14 +18,20 @@ var row3 = Row{Options: &options2, Operands: "", Default: "", Style: 0, Subcomma
 var archive4 = Archive{Shows: []string{"l", "t", "v", "p", "i", "h"}, Makes: []string{"a", "u", "d", "rn"}, Copies: false, File: ""}
 
 var options5 = Options{List: []Option{
+	{"-c", "-c", 1, 0}, {"-h", "-h", 0, 0}, {"-x", "-x", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row6 = Row{Options: &options5, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options7 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
 	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120}, {"-p", "--print", 1, 99},
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language6 = Language{Options: &options5, Python: false}
+var language8 = Language{Options: &options7, Python: false}
 
-var acts7 = []Act{
+var acts9 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes machines"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes machines"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes machines"},
@@ -48,19 +54,19 @@ var acts7 = []Act{
 	{Operands: []string{"prune"}, Options: nil, Without: nil, Why: "deletes machines"},
 }
 
-var acts8 = []Act{
+var acts10 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options9 = Options{List: []Option{
+var options11 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"-A", "-A", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-g", "-g", 1, 0}, {"-i", "-i", 0, 0},
 	{"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0},
 	{"-u", "-u", 1, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper10 = Wrapper{Options: &options9, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper12 = Wrapper{Options: &options11, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts11 = []Act{
+var acts13 = []Act{
 	{Operands: []string{"migration:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:refresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -69,14 +75,14 @@ var acts11 = []Act{
 	{Operands: []string{"db:truncate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options12 = Options{List: []Option{
+var options14 = Options{List: []Option{
 	{"--ackrc", "--ackrc", 1, 120}, {"--ignore", "--ignore", 1, 110}, {"--ignore-dir", "--ignore-dir", 1, 110}, {"--pager", "--pager", 1, 120}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0}, {"-G", "-G", 1, 0},
 	{"-m", "-m", 1, 0}, {"-p", "-p", 1, 114},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row13 = Row{Options: &options12, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row15 = Row{Options: &options14, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts14 = []Act{
+var acts16 = []Act{
 	{Operands: []string{"send*"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
 	{Operands: []string{"*", "send*"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
 	{Operands: nil, Options: []string{"-m"}, Without: nil, Why: "sends or deletes messages"},
@@ -93,20 +99,20 @@ var acts14 = []Act{
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
 }
 
-var options15 = Options{List: []Option{
+var options17 = Options{List: []Option{
 	{"-color", "-color", 0, 0}, {"-config-file", "-config-file", 1, 111}, {"-debug", "-debug", 0, 0}, {"-format", "-format", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-init-config", "-init-config", 0, 33}, {"-no-color", "-no-color", 0, 0}, {"-oneline", "-oneline", 0, 0},
 	{"-pyflakes", "-pyflakes", 1, 120}, {"-shellcheck", "-shellcheck", 1, 120}, {"-stdin-filename", "-stdin-filename", 1, 0}, {"-verbose", "-verbose", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row16 = Row{Options: &options15, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row18 = Row{Options: &options17, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options17 = Options{List: []Option{
+var options19 = Options{List: []Option{
 	{"-T", "-T", 0, 0}, {"-e", "-e", 1, 0}, {"-n", "-n", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper18 = Wrapper{Options: &options17, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper20 = Wrapper{Options: &options19, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var acts19 = []Act{
+var acts21 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--help"}, Why: "sends or deletes mail"},
 	{Operands: []string{"send"}, Options: nil, Without: nil, Why: "sends or deletes mail"},
 	{Operands: []string{"message", "send"}, Options: nil, Without: nil, Why: "sends or deletes mail"},
@@ -114,7 +120,7 @@ var acts19 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "sends or deletes mail"},
 }
 
-var acts20 = []Act{
+var acts22 = []Act{
 	{Operands: nil, Options: []string{"--delete-*"}, Without: nil, Why: "deletes keys or secrets"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes keys or secrets"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes keys or secrets"},
@@ -128,18 +134,18 @@ var acts20 = []Act{
 	{Operands: nil, Options: []string{"--gen-revoke"}, Without: nil, Why: "deletes keys or secrets"},
 }
 
-var options21 = Options{List: []Option{
+var options23 = Options{List: []Option{
 	{"-build.args_bin", "-build.args_bin", 1, 120}, {"-build.bin", "-build.args_bin", 1, 120}, {"-build.cmd", "-build.args_bin", 1, 120}, {"-build.full_bin", "-build.args_bin", 1, 120}, {"-build.post_cmd", "-build.args_bin", 1, 120}, {"-build.pre_cmd", "-build.args_bin", 1, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row22 = Row{Options: &options21, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row24 = Row{Options: &options23, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts23 = []Act{
+var acts25 = []Act{
 	{Operands: []string{"downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts24 = []Act{
+var acts26 = []Act{
 	{Operands: []string{"import"}, Options: []string{"--replace*"}, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"import"}, Options: []string{"--prod"}, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -149,13 +155,13 @@ var acts24 = []Act{
 	{Operands: []string{"push"}, Options: []string{"--yes"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options25 = Options{List: []Option{}, Danger: false, Writes: false, Values: false, Reads: false}
+var options27 = Options{List: []Option{}, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row26 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes infrastructure"}
+var row28 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes infrastructure"}
 
-var worse27 = []Worse{{When: []string{"destroy", "delete", "remove", "rm", "rollback", "--force"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse29 = []Worse{{When: []string{"destroy", "delete", "remove", "rm", "rollback", "--force"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts28 = []Act{
+var acts30 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
 	{Operands: []string{"*", "delete"}, Options: []string{"-y"}, Without: nil, Why: "changes or deletes what runs on other machines"},
 	{Operands: []string{"ssl"}, Options: []string{"--deregister"}, Without: nil, Why: "changes or deletes what runs on other machines"},
@@ -170,7 +176,7 @@ var acts28 = []Act{
 	{Operands: []string{"*", "deploy*"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
 }
 
-var options29 = Options{List: []Option{
+var options31 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33},
 	{"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0}, {"-D", "-D", 1, 68}, {"-I", "--init-script", 1, 120},
@@ -180,9 +186,9 @@ var options29 = Options{List: []Option{
 	{"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row30 = Row{Options: &options29, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row32 = Row{Options: &options31, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts31 = []Act{
+var acts33 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"autoremove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -202,29 +208,29 @@ var acts31 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var acts32 = []Act{
+var acts34 = []Act{
 	{Operands: nil, Options: []string{"-R"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "changes the system"},
 }
 
-var options33 = Options{List: []Option{
+var options35 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 0}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 0}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row34 = Row{Options: &options33, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row36 = Row{Options: &options35, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options35 = Options{List: []Option{
+var options37 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--host-architecture", "--host-architecture", 1, 0}, {"--option", "--option", 1, 120}, {"--target-release", "--target-release", 1, 0}, {"-a", "--host-architecture", 1, 0}, {"-c", "--config-file", 1, 120}, {"-o", "--option", 1, 120}, {"-t", "--target-release", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row36 = Row{Options: &options35, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row38 = Row{Options: &options37, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive37 = Archive{Shows: []string{"t", "p"}, Makes: []string{"r", "q", "d", "m", "s"}, Copies: false, File: ""}
+var archive39 = Archive{Shows: []string{"t", "p"}, Makes: []string{"r", "q", "d", "m", "s"}, Copies: false, File: ""}
 
-var acts38 = []Act{
+var acts40 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -241,7 +247,7 @@ var acts38 = []Act{
 	{Operands: []string{"swap"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var acts39 = []Act{
+var acts41 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
@@ -270,25 +276,25 @@ var acts39 = []Act{
 	{Operands: []string{"suspend"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
 }
 
-var row40 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row42 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var options41 = Options{List: []Option{
+var options43 = Options{List: []Option{
 	{"--device", "--device", 1, 0}, {"--file", "--file", 1, 114}, {"--hw-type", "--hw-type", 1, 0}, {"--numeric", "--numeric", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--use-device", "--use-device", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "--protocol", 1, 0},
 	{"-D", "--use-device", 0, 0}, {"-H", "--hw-type", 1, 0}, {"-a", "-a", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--file", 1, 114}, {"-i", "--device", 1, 0}, {"-n", "--numeric", 0, 0}, {"-p", "--protocol", 1, 0},
 	{"-t", "--hw-type", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row42 = Row{Options: &options41, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row44 = Row{Options: &options43, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options43 = Options{List: []Option{
+var options45 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 102},
 	{"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row44 = Row{Options: &options43, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row46 = Row{Options: &options45, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts45 = []Act{
+var acts47 = []Act{
 	{Operands: []string{"migrate:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate:reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate:refresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -306,7 +312,7 @@ var acts45 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options46 = Options{List: []Option{
+var options48 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119},
 	{"-MQ", "-MQ", 1, 0}, {"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0},
 	{"-arch", "-arch", 1, 0}, {"-config", "--config", 1, 120}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0},
@@ -315,16 +321,16 @@ var options46 = Options{List: []Option{
 	{"-std", "-std", 1, 0}, {"-target", "-target", 1, 0}, {"-vfsoverlay", "-vfsoverlay", 1, 114}, {"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row47 = Row{Options: &options46, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row49 = Row{Options: &options48, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options48 = Options{List: []Option{
+var options50 = Options{List: []Option{
 	{"--gemfile", "--gemfile", 1, 120}, {"--keep-file-descriptors", "--keep-file-descriptors", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--site-packages", "--site-packages", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-s", "--site-packages", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper49 = Wrapper{Options: &options48, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper51 = Wrapper{Options: &options50, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var acts50 = []Act{
+var acts52 = []Act{
 	{Operands: []string{"erase*"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
 	{Operands: []string{"partition*"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
 	{Operands: []string{"reformat"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
@@ -340,16 +346,16 @@ var acts50 = []Act{
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
 }
 
-var options51 = Options{List: []Option{
+var options53 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row52 = Row{Options: &options51, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row54 = Row{Options: &options53, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts53 = []Act{
+var acts55 = []Act{
 	{Operands: []string{"down*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"redo"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -370,11 +376,11 @@ var acts53 = []Act{
 	{Operands: []string{"migrate"}, Options: []string{"--destination=*"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var acts54 = []Act{
+var acts56 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes jobs"},
 }
 
-var acts55 = []Act{
+var acts57 = []Act{
 	{Operands: []string{"forget"}, Options: nil, Without: nil, Why: "deletes backups"},
 	{Operands: []string{"prune"}, Options: nil, Without: nil, Why: "deletes backups"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes backups"},
@@ -395,41 +401,41 @@ var acts55 = []Act{
 	{Operands: []string{"rewrite"}, Options: nil, Without: nil, Why: "deletes backups"},
 }
 
-var acts56 = []Act{
+var acts58 = []Act{
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes what the system records"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "changes what the system records"},
 	{Operands: nil, Options: []string{"-W"}, Without: nil, Why: "changes what the system records"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "changes what the system records"},
 }
 
-var acts57 = []Act{
+var acts59 = []Act{
 	{Operands: []string{"release"}, Options: nil, Without: []string{"--dry-run", "--snapshot"}, Why: "publishes a release"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a release"},
 	{Operands: []string{"version"}, Options: []string{"--yes"}, Without: nil, Why: "publishes a release"},
 	{Operands: []string{"shipit"}, Options: nil, Without: nil, Why: "publishes a release"},
 }
 
-var row58 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row60 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options59 = Options{List: []Option{
+var options61 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 120}, {"--select", "--select", 1, 0},
 	{"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"-c", "-c", 1, 33}, {"-i", "-i", 1, 109}, {"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0},
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row60 = Row{Options: &options59, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row62 = Row{Options: &options61, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options61 = Options{List: []Option{
+var options63 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33},
 	{"--inspect-wait", "--inspect-wait", 2, 33}, {"--loader", "--loader", 1, 120}, {"--node-arguments", "--node-arguments", 1, 120}, {"--node-option", "-n", 1, 120}, {"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102},
 	{"--reporter-option", "--reporter-options", 1, 87}, {"--reporter-options", "--reporter-options", 1, 87}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 111}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0}, {"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0},
 	{"-O", "--reporter-options", 1, 87}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0}, {"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row62 = Row{Options: &options61, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row64 = Row{Options: &options63, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options63 = Options{List: []Option{
+var options65 = Options{List: []Option{
 	{"--assign", "--assign", 1, 0}, {"--bignum", "--bignum", 0, 0}, {"--characters-as-bytes", "--characters-as-bytes", 0, 0}, {"--csv", "--csv", 0, 0}, {"--debug", "--debug", 2, 120}, {"--dump-variables", "--dump-variables", 2, 33}, {"--exec", "--exec", 1, 120}, {"--field-separator", "--field-separator", 1, 0},
 	{"--file", "--file", 1, 120}, {"--gen-pot", "--gen-pot", 0, 0}, {"--help", "--help", 0, 0}, {"--include", "--include", 1, 120}, {"--lint", "--lint", 2, 0}, {"--load", "--load", 1, 120}, {"--non-decimal-data", "--non-decimal-data", 0, 0}, {"--optimize", "--optimize", 0, 0},
 	{"--posix", "--posix", 0, 0}, {"--pretty-print", "--pretty-print", 2, 33}, {"--profile", "--profile", 2, 33}, {"--re-interval", "--re-interval", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--source", "--source", 1, 120}, {"--traditional", "--traditional", 0, 0}, {"--version", "--version", 0, 0},
@@ -439,16 +445,16 @@ var options63 = Options{List: []Option{
 	{"-r", "--re-interval", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "--assign", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row64 = Row{Options: &options63, Operands: "1r", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row66 = Row{Options: &options65, Operands: "1r", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options65 = Options{List: []Option{
+var options67 = Options{List: []Option{
 	{"--ca-bundle", "--ca-bundle", 1, 33}, {"--cli-binary-format", "--cli-binary-format", 1, 0}, {"--cli-connect-timeout", "--cli-connect-timeout", 1, 0}, {"--cli-read-timeout", "--cli-read-timeout", 1, 0}, {"--color", "--color", 1, 0}, {"--debug", "--debug", 0, 33}, {"--endpoint-url", "--endpoint-url", 1, 33}, {"--no-cli-pager", "--no-cli-pager", 0, 0},
 	{"--no-paginate", "--no-paginate", 0, 0}, {"--no-sign-request", "--no-sign-request", 0, 0}, {"--no-verify-ssl", "--no-verify-ssl", 0, 33}, {"--output", "--output", 1, 0}, {"--profile", "--profile", 1, 0}, {"--query", "--query", 1, 0}, {"--region", "--region", 1, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row66 = Row{Options: &options65, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row68 = Row{Options: &options67, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts67 = []Act{
+var acts69 = []Act{
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "terminate-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "remove-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
@@ -503,19 +509,19 @@ var acts67 = []Act{
 	{Operands: []string{"emr", "terminate*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 }
 
-var worse68 = []Worse{{When: []string{"*password*", "*token*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse70 = []Worse{{When: []string{"*password*", "*token*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row69 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes settings, or runs elsewhere"}
+var row71 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes settings, or runs elsewhere"}
 
-var options70 = Options{List: []Option{
+var options72 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--format", "--format", 1, 0}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row71 = Row{Options: &options70, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row73 = Row{Options: &options72, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse72 = []Worse{{When: []string{"delete-secret", "delete-parameter", "delete-user", "delete-role", "schedule-key-deletion"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse74 = []Worse{{When: []string{"delete-secret", "delete-parameter", "delete-user", "delete-role", "schedule-key-deletion"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options73 = Options{List: []Option{
+var options75 = Options{List: []Option{
 	{"--acl", "--acl", 1, 0}, {"--ca-bundle", "--ca-bundle", 1, 114}, {"--cache-control", "--cache-control", 1, 0}, {"--checksum-algorithm", "--checksum-algorithm", 1, 0}, {"--checksum-mode", "--checksum-mode", 1, 0}, {"--cli-connect-timeout", "--cli-connect-timeout", 1, 0}, {"--cli-read-timeout", "--cli-read-timeout", 1, 0}, {"--color", "--color", 1, 0},
 	{"--content-disposition", "--content-disposition", 1, 0}, {"--content-encoding", "--content-encoding", 1, 0}, {"--content-language", "--content-language", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--endpoint-url", "--endpoint-url", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--expected-size", "--expected-size", 1, 0}, {"--expires", "--expires", 1, 0},
 	{"--grants", "--grants", 1, 0}, {"--include", "--include", 1, 0}, {"--metadata", "--metadata", 1, 0}, {"--metadata-directive", "--metadata-directive", 1, 0}, {"--output", "--output", 1, 0}, {"--page-size", "--page-size", 1, 0}, {"--profile", "--profile", 1, 0}, {"--query", "--query", 1, 0},
@@ -523,22 +529,22 @@ var options73 = Options{List: []Option{
 	{"--website-redirect", "--website-redirect", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options74 = Options{List: []Option{
+var options76 = Options{List: []Option{
 	{"--duration", "--duration", 1, 0}, {"--ecs-server", "--ecs-server", 0, 0}, {"--json", "--json", 0, 0}, {"--lazy", "--lazy", 0, 0}, {"--mfa-token", "--mfa-token", 1, 0}, {"--no-session", "--no-session", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--region", "--region", 1, 0},
 	{"--server", "--server", 0, 0}, {"--stdout", "--stdout", 0, 0}, {"-d", "--duration", 1, 0}, {"-e", "--ecs-server", 0, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-session", 0, 0}, {"-s", "--server", 0, 0}, {"-t", "--mfa-token", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper75 = Wrapper{Options: &options74, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper77 = Wrapper{Options: &options76, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options76 = Options{List: []Option{
+var options78 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--only-show-errors", "--only-show-errors", 0, 0}, {"--output", "--output", 1, 0}, {"--query", "--query", 1, 0}, {"--subscription", "--subscription", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row77 = Row{Options: &options76, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row79 = Row{Options: &options78, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse78 = []Worse{{When: []string{"delete", "remove", "purge", "destroy"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse80 = []Worse{{When: []string{"delete", "remove", "purge", "destroy"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts79 = []Act{
+var acts81 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
@@ -569,53 +575,53 @@ var acts79 = []Act{
 	{Operands: []string{"*", "reimage"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 }
 
-var options80 = Options{List: []Option{
+var options82 = Options{List: []Option{
 	{"--account-key", "--account-key", 1, 0}, {"--account-name", "--account-name", 1, 0}, {"--auth-mode", "--auth-mode", 1, 0}, {"--connection-string", "--connection-string", 1, 0}, {"--container-name", "--container-name", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--dest", "--dest", 1, 0}, {"--destination", "--destination", 1, 114},
 	{"--destination-path", "--destination-path", 1, 0}, {"--file", "--file", 1, 114}, {"--local-path", "--local-path", 1, 114}, {"--name", "--name", 1, 0}, {"--output", "-o", 1, 0}, {"--path", "--path", 1, 0}, {"--pattern", "--pattern", 1, 0}, {"--query", "--query", 1, 0},
 	{"--sas-token", "--sas-token", 1, 0}, {"--share-name", "--share-name", 1, 0}, {"--source", "-s", 1, 114}, {"--subscription", "--subscription", 1, 0}, {"--tier", "--tier", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--container-name", 1, 0}, {"-d", "--destination", 1, 114},
 	{"-f", "--file", 1, 114}, {"-n", "--name", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var acts81 = []Act{
+var acts83 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"sync"}, Options: []string{"--delete-destination*"}, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options82 = Options{List: []Option{
+var options84 = Options{List: []Option{
 	{"--acl", "--acl", 1, 0}, {"--attr", "--attr", 1, 0}, {"--config", "--config", 1, 0}, {"--encrypt", "--encrypt", 1, 0}, {"--endpoint-url", "--endpoint-url", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--from-to", "--from-to", 1, 0}, {"--include", "--include", 1, 0},
 	{"--mime-type", "--mime-type", 1, 0}, {"--profile", "--profile", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"-c", "--config", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options83 = Options{List: []Option{
+var options85 = Options{List: []Option{
 	{"--bucket", "--bucket", 1, 0}, {"--bucket-name", "--bucket-name", 1, 0}, {"--config", "-c", 1, 0}, {"--dir", "-d", 1, 114}, {"--file", "--file", 1, 114}, {"--message", "-m", 1, 0}, {"--name", "--name", 1, 0}, {"--project", "--project", 1, 0},
 	{"--src-dir", "--src-dir", 1, 114}, {"-bn", "--bucket-name", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options84 = Options{List: []Option{
+var options86 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row85 = Row{Options: &options84, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row87 = Row{Options: &options86, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options86 = Options{List: []Option{
+var options88 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row87 = Row{Options: &options86, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row89 = Row{Options: &options88, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts88 = []Act{
+var acts90 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--help", "--version", "-V", "list", "status", "show", "-l", "--list", "print", "get", "history", "--print", "filesystem", "-I", "--detail", "--examine", "-i", "id-ctrl", "smart-log"}, Why: "writes to disks or file systems"},
 }
 
-var row89 = Row{Options: &options59, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row91 = Row{Options: &options61, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse90 = []Worse{{When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse92 = []Worse{{When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts91 = []Act{
+var acts93 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes secrets"},
 	{Operands: []string{"kv", "delete|destroy|metadata"}, Options: nil, Without: nil, Why: "deletes secrets"},
 	{Operands: []string{"secrets", "disable|move"}, Options: nil, Without: nil, Why: "deletes secrets"},
@@ -628,32 +634,32 @@ var acts91 = []Act{
 	{Operands: []string{"audit", "disable"}, Options: nil, Without: nil, Why: "deletes secrets"},
 }
 
-var options92 = Options{List: []Option{
+var options94 = Options{List: []Option{
 	{"--decode", "--decode", 0, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--wrap", "--wrap", 1, 0}, {"-D", "-D", 0, 0}, {"-b", "-b", 1, 0}, {"-d", "--decode", 0, 0}, {"-i", "--input", 1, 114},
 	{"-o", "--output", 1, 119}, {"-w", "--wrap", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row93 = Row{Options: &options92, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row95 = Row{Options: &options94, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse94 = []Worse{{When: []string{"-c", "-i", "-s", "-o", "-O", "--*", "+*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse96 = []Worse{{When: []string{"-c", "-i", "-s", "-o", "-O", "--*", "+*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options95 = Options{List: []Option{
+var options97 = Options{List: []Option{
 	{"--build", "--build", 0, 33}, {"--clear", "--clear", 0, 33}, {"--color", "--color", 1, 0}, {"--decorations", "--decorations", 1, 0}, {"--diff-context", "--diff-context", 1, 0}, {"--file-name", "--file-name", 1, 0}, {"--generate-config-file", "--generate-config-file", 0, 33}, {"--highlight-line", "--highlight-line", 1, 0},
 	{"--ignored-suffix", "--ignored-suffix", 1, 0}, {"--italic-text", "--italic-text", 1, 0}, {"--language", "--language", 1, 0}, {"--line-range", "--line-range", 1, 0}, {"--map-syntax", "--map-syntax", 1, 0}, {"--pager", "--pager", 1, 120}, {"--paging", "--paging", 1, 0}, {"--source", "--source", 1, 33},
 	{"--style", "--style", 1, 0}, {"--tabs", "--tabs", 1, 0}, {"--target", "--target", 1, 33}, {"--terminal-width", "--terminal-width", 1, 0}, {"--theme", "--theme", 1, 0}, {"--wrap", "--wrap", 1, 0}, {"-A", "-A", 0, 0}, {"-H", "--highlight-line", 1, 0},
 	{"-d", "-d", 0, 0}, {"-l", "--language", 1, 0}, {"-m", "--map-syntax", 1, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "--line-range", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row96 = Row{Options: &options95, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row98 = Row{Options: &options97, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options97 = Options{List: []Option{
+var options99 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--formatter", "--formatter", 1, 102}, {"--gather-test-outputs-in", "--gather-test-outputs-in", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--output", "--output", 1, 116}, {"--report-formatter", "--report-formatter", 1, 102}, {"--setup-suite-file", "--setup-suite-file", 1, 120}, {"-F", "--formatter", 1, 102},
 	{"-f", "--filter", 1, 0}, {"-j", "--jobs", 1, 0}, {"-o", "--output", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row98 = Row{Options: &options97, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row100 = Row{Options: &options99, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options99 = Options{List: []Option{
+var options101 = Options{List: []Option{
 	{"--action_env", "--repo_env", 1, 33}, {"--aspects", "--aspects", 1, 120}, {"--bazelrc", "--bazelrc", 1, 120}, {"--bes_backend", "--bes_backend", 1, 33}, {"--build_event_binary_file", "--build_event_binary_file", 1, 119}, {"--build_event_json_file", "--build_event_binary_file", 1, 119}, {"--build_event_text_file", "--build_event_binary_file", 1, 119}, {"--compilation_mode", "--compilation_mode", 1, 0},
 	{"--config", "--config", 1, 0}, {"--credential_helper", "--credential_helper", 1, 120}, {"--crosstool_top", "--crosstool_top", 1, 120}, {"--disk_cache", "--disk_cache", 1, 111}, {"--execution_log_json_file", "--execution_log_json_file", 1, 119}, {"--experimental_remote_downloader", "--experimental_remote_downloader", 1, 33}, {"--explain", "--explain", 1, 119}, {"--extra_toolchains", "--crosstool_top", 1, 120},
 	{"--host_action_env", "--repo_env", 1, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--inject_repository", "--inject_repository", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--module_mirrors", "--module_mirrors", 1, 33}, {"--output_base", "--output_user_root", 1, 116}, {"--output_user_root", "--output_user_root", 1, 116}, {"--override_module", "--inject_repository", 1, 120},
@@ -662,31 +668,31 @@ var options99 = Options{List: []Option{
 	{"--vendor_dir", "--vendor_dir", 1, 116}, {"--workspace_status_command", "--workspace_status_command", 1, 120}, {"-c", "--compilation_mode", 1, 0}, {"-j", "--jobs", 1, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row100 = Row{Options: &options99, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row102 = Row{Options: &options101, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse101 = []Worse{{When: []string{"client-env"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse103 = []Worse{{When: []string{"client-env"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options102 = Options{List: []Option{
+var options104 = Options{List: []Option{
 	{"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 114}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 114}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row103 = Row{Options: &options102, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row105 = Row{Options: &options104, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row104 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row106 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options105 = Options{List: []Option{
+var options107 = Options{List: []Option{
 	{"--apply", "--apply-unsafe", 0, 109}, {"--apply-unsafe", "--apply-unsafe", 0, 109}, {"--colors", "--colors", 1, 0}, {"--config", "--config-path", 1, 111}, {"--config-path", "--config-path", 1, 111}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114},
 	{"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--import-plugin", "--import-plugin", 0, 0}, {"--log-path", "--log-path", 1, 116}, {"--max-diagnostics", "--max-diagnostics", 1, 0}, {"--only", "--only", 1, 0}, {"--reporter", "--reporter", 1, 0}, {"--since", "--since", 1, 0}, {"--skip", "--skip", 1, 0},
 	{"--stdin-file-path", "--stdin-file-path", 1, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--unsafe", "--unsafe", 0, 0}, {"--vcs-root", "--vcs-root", 1, 111}, {"--write", "--fix", 0, 109}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 0}, {"-W", "-W", 1, 0},
 	{"-c", "--config-path", 1, 111}, {"-f", "--format", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row106 = Row{Options: &options105, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row108 = Row{Options: &options107, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse107 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse109 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts108 = []Act{
+var acts110 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 	{Operands: []string{"job", "stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 	{Operands: []string{"system", "gc"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
@@ -704,7 +710,7 @@ var acts108 = []Act{
 	{Operands: []string{"project", "destroy"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 }
 
-var acts109 = []Act{
+var acts111 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "resets settings of the system"},
@@ -717,16 +723,16 @@ var acts109 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var options110 = Options{List: []Option{
+var options112 = Options{List: []Option{
 	{"--check-hash-based-pycs", "--check-hash-based-pycs", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 0, 0}, {"-E", "-E", 0, 0}, {"-I", "-I", 0, 0}, {"-O", "-O", 0, 0}, {"-OO", "-OO", 0, 0},
 	{"-P", "-P", 0, 0}, {"-S", "-S", 0, 0}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-W", "-W", 1, 0}, {"-X", "-X", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 1, 99},
 	{"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 120}, {"-m", "-m", 1, 77}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language111 = Language{Options: &options110, Python: true}
+var language113 = Language{Options: &options112, Python: true}
 
-var acts112 = []Act{
+var acts114 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
@@ -767,15 +773,15 @@ var acts112 = []Act{
 	{Operands: []string{"query", "*truncate*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 }
 
-var options113 = Options{List: []Option{
+var options115 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120},
 	{"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row114 = Row{Options: &options113, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row116 = Row{Options: &options115, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts115 = []Act{
+var acts117 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -817,21 +823,21 @@ var acts115 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options116 = Options{List: []Option{
+var options118 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--dictionary", "--dictionary", 1, 114}, {"--lgwin", "--lgwin", 1, 0}, {"--output", "--output", 1, 119}, {"--quality", "--quality", 1, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--suffix", "--suffix", 1, 0},
 	{"--test", "--test", 0, 112}, {"-D", "--dictionary", 1, 114}, {"-S", "--suffix", 1, 0}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-j", "--rm", 0, 33}, {"-o", "--output", 1, 119}, {"-q", "--quality", 1, 0},
 	{"-t", "--test", 0, 112}, {"-w", "--lgwin", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row117 = Row{Options: &options116, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row119 = Row{Options: &options118, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts118 = []Act{
+var acts120 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var wrapper119 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper121 = Wrapper{Options: &options27, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options120 = Options{List: []Option{
+var options122 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--collection", "--collection", 1, 120},
 	{"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--native-file", "--native-file", 1, 120},
 	{"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120}, {"--override_repository", "--override_repository", 1, 120}, {"--rakefile", "--rakefile", 1, 120}, {"--rakelibdir", "--rakelibdir", 1, 120}, {"--remote_cache", "--remote_cache", 1, 33}, {"--remote_executor", "--remote_executor", 1, 33},
@@ -841,15 +847,15 @@ var options120 = Options{List: []Option{
 	{"-f", "--rakefile", 1, 120}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row121 = Row{Options: &options120, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row123 = Row{Options: &options122, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options122 = Options{List: []Option{
+var options124 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--exclude-path", "--exclude-path", 1, 114}, {"--file", "--file", 1, 120}, {"--output", "--output", 1, 119}, {"--path", "--path", 1, 114}, {"--remote", "--remote", 0, 33}, {"-f", "--file", 1, 120}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row123 = Row{Options: &options122, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row125 = Row{Options: &options124, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts124 = []Act{
+var acts126 = []Act{
 	{Operands: []string{"system", "prune"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"system", "reset"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"volume", "rm|prune|remove"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
@@ -890,17 +896,17 @@ var acts124 = []Act{
 	{Operands: []string{"up"}, Options: []string{"-V"}, Without: nil, Why: "deletes containers, images or volumes"},
 }
 
-var wrapper125 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper127 = Wrapper{Options: &options27, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options126 = Options{List: []Option{
+var options128 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--config", "-c", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--eval", "--eval", 1, 120}, {"--filter", "--filter", 1, 0}, {"--help", "--help", 0, 0}, {"--hot", "--hot", 0, 0},
 	{"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--preload", "-r", 1, 120}, {"--print", "--print", 1, 120}, {"--silent", "--silent", 0, 0}, {"--version", "--version", 0, 0}, {"--watch", "--watch", 0, 0},
 	{"-b", "--bun", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--eval", 1, 120}, {"-h", "--help", 0, 0}, {"-p", "--print", 1, 120}, {"-r", "-r", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row127 = Row{Options: &options126, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row129 = Row{Options: &options128, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options128 = Options{List: []Option{
+var options130 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -910,9 +916,9 @@ var options128 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language129 = Language{Options: &options128, Python: false}
+var language131 = Language{Options: &options130, Python: false}
 
-var acts130 = []Act{
+var acts132 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"unpublish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"deprecate"}, Options: nil, Without: nil, Why: "changes what is published"},
@@ -928,11 +934,11 @@ var acts130 = []Act{
 	{Operands: []string{"stage", "publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 }
 
-var row131 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
+var row133 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
 
-var worse132 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse134 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options133 = Options{List: []Option{
+var options135 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--bun", "--bun", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--config", "--config", 2, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverage-dir", "--coverage-dir", 1, 116}, {"--coverage-reporter", "--coverage-reporter", 1, 0}, {"--cwd", "--cwd", 1, 100},
 	{"--define", "--define", 1, 120}, {"--env-file", "--env-file", 1, 114}, {"--filter", "--filter", 1, 0}, {"--global", "--global", 0, 33}, {"--hot", "--hot", 0, 0}, {"--import", "--require", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33},
 	{"--inspect-wait", "--inspect-wait", 2, 33}, {"--only", "--only", 0, 0}, {"--preload", "--preload", 1, 120}, {"--reporter", "--reporter", 1, 0}, {"--reporter-outfile", "--reporter-outfile", 1, 119}, {"--require", "--require", 1, 120}, {"--rerun-each", "--rerun-each", 1, 0}, {"--shell", "--shell", 1, 120},
@@ -940,52 +946,52 @@ var options133 = Options{List: []Option{
 	{"-r", "--preload", 1, 120}, {"-t", "--test-name-pattern", 1, 0}, {"-u", "--update-snapshots", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row134 = Row{Options: &options133, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row136 = Row{Options: &options135, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row135 = Row{Options: &options133, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row137 = Row{Options: &options135, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options136 = Options{List: []Option{
+var options138 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--call", "--call", 1, 99}, {"--from", "--from", 1, 33}, {"--ignore-existing", "--ignore-existing", 0, 0}, {"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--no", "--no", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-install", "--no-install", 0, 0}, {"--offline", "--offline", 0, 0}, {"--package", "--package", 1, 33}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--registry", "--registry", 1, 33},
 	{"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--spec", "--spec", 1, 33}, {"--with", "--with", 1, 33}, {"--workspace", "--workspace", 1, 0}, {"--workspaces", "--workspaces", 0, 0}, {"--yes", "--yes", 0, 0}, {"-c", "--call", 1, 99},
 	{"-p", "-p", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-w", "--workspace", 1, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper137 = Wrapper{Options: &options136, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper139 = Wrapper{Options: &options138, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options138 = Options{List: []Option{
+var options140 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33},
 	{"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row139 = Row{Options: &options138, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row141 = Row{Options: &options140, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options140 = Options{List: []Option{
+var options142 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row141 = Row{Options: &options140, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row143 = Row{Options: &options142, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options142 = Options{List: []Option{
+var options144 = Options{List: []Option{
 	{"--files", "--files0", 2, 108}, {"--files0", "--files0", 2, 108},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row143 = Row{Options: &options142, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options144 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
-
 var row145 = Row{Options: &options144, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options146 = Options{List: []Option{
+var options146 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row147 = Row{Options: &options146, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options148 = Options{List: []Option{
 	{"--after-context", "--after-context", 1, 0}, {"--before-context", "--before-context", 1, 0}, {"--binary-files", "--binary-files", 1, 0}, {"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--devices", "--devices", 1, 0}, {"--directories", "--directories", 1, 0}, {"--exclude", "--exclude", 1, 110},
 	{"--exclude-dir", "--exclude-dir", 1, 110}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--include", "--include", 1, 110}, {"--label", "--label", 1, 0}, {"--max-count", "--max-count", 1, 0}, {"--regexp", "--regexp", 1, 99}, {"-A", "--after-context", 1, 0},
 	{"-B", "--before-context", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--devices", 1, 0}, {"-d", "--directories", 1, 0}, {"-e", "--regexp", 1, 99}, {"-f", "--file", 1, 114}, {"-m", "--max-count", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row147 = Row{Options: &options146, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row149 = Row{Options: &options148, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts148 = []Act{
+var acts150 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "discards work"},
@@ -1005,7 +1011,7 @@ var acts148 = []Act{
 	{Operands: []string{"hide"}, Options: nil, Without: nil, Why: "discards work"},
 }
 
-var options149 = Options{List: []Option{
+var options151 = Options{List: []Option{
 	{"--amdgpu-arch-tool", "-offload-arch-tool", 1, 120}, {"--config", "--config", 1, 120}, {"--config-system-dir", "--config-system-dir", 1, 120}, {"--config-user-dir", "--config-system-dir", 1, 120}, {"--cuda-path", "-resource-dir", 1, 120}, {"--dyld-prefix", "-resource-dir", 1, 120}, {"--gcc-install-dir", "-resource-dir", 1, 120}, {"--gcc-toolchain", "-resource-dir", 1, 120},
 	{"--hip-path", "-resource-dir", 1, 120}, {"--nvptx-arch-tool", "-offload-arch-tool", 1, 120}, {"--offload-arch-tool", "-offload-arch-tool", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 120}, {"--ptxas-path", "-resource-dir", 1, 120}, {"--rocm-path", "-resource-dir", 1, 120}, {"--sysroot", "--sysroot", 1, 33},
 	{"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-foptimization-record-file", 1, 119}, {"-MJ", "-foptimization-record-file", 1, 119}, {"-MQ", "-MQ", 1, 0}, {"-MT", "-MT", 1, 0},
@@ -1020,18 +1026,18 @@ var options149 = Options{List: []Option{
 	{"-std", "-std", 1, 0}, {"-target", "-target", 1, 0}, {"-vfsoverlay", "-vfsoverlay", 1, 114}, {"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row150 = Row{Options: &options149, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row152 = Row{Options: &options151, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options151 = Options{List: []Option{
+var options153 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-directory", 1, 101}, {"--temp-directory", "--temp-directory", 1, 101},
 	{"--timeout", "--timeout", 1, 0}, {"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120},
 	{"-t", "--timeout", 1, 0}, {"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row152 = Row{Options: &options151, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row154 = Row{Options: &options153, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options153 = Options{List: []Option{
+var options155 = Options{List: []Option{
 	{"--active-repositories", "--active-repositories", 1, 33}, {"--alex-options", "--hsc2hs-options", 1, 120}, {"--bindir", "--datadir", 1, 111}, {"--builddir", "--store-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--datadir", "--datadir", 1, 111}, {"--distdir", "--store-dir", 1, 116}, {"--dry-run", "--dry-run", 0, 0},
 	{"--enable-benchmarks", "--enable-benchmarks", 0, 0}, {"--enable-tests", "--enable-tests", 0, 0}, {"--flags", "--flags", 1, 0}, {"--gcc-option", "--ld-option", 1, 120}, {"--gcc-options", "--gcc-options", 1, 120}, {"--ghc-option", "--ld-option", 1, 120}, {"--ghc-options", "--gcc-options", 1, 120}, {"--happy-options", "--hsc2hs-options", 1, 120},
 	{"--hsc2hs-options", "--hsc2hs-options", 1, 120}, {"--http-transport", "--http-transport", 1, 33}, {"--ignore-project", "--ignore-project", 0, 0}, {"--index-state", "--index-state", 1, 0}, {"--installdir", "--datadir", 1, 111}, {"--jobs", "--jobs", 2, 0}, {"--ld-option", "--ld-option", 1, 120}, {"--ld-options", "--hsc2hs-options", 1, 120},
@@ -1042,9 +1048,9 @@ var options153 = Options{List: []Option{
 	{"-w", "--with-compiler", 1, 120}, {"-z", "--ignore-project", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row154 = Row{Options: &options153, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row156 = Row{Options: &options155, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts155 = []Act{
+var acts157 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1070,13 +1076,13 @@ var acts155 = []Act{
 	{Operands: []string{"credentials", "*"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 }
 
-var options156 = Options{List: []Option{
+var options158 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-i", "-i", 0, 0}, {"-m", "-m", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper157 = Wrapper{Options: &options156, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper159 = Wrapper{Options: &options158, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts158 = []Act{
+var acts160 = []Act{
 	{Operands: []string{"doctrine:database:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:update"}, Options: []string{"--force"}, Without: nil, Why: "drops or rolls back the database"},
@@ -1093,27 +1099,27 @@ var acts158 = []Act{
 	{Operands: []string{"cache:pool:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options159 = Options{List: []Option{
+var options161 = Options{List: []Option{
 	{"--print", "--print", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper160 = Wrapper{Options: &options159, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper162 = Wrapper{Options: &options161, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options161 = Options{List: []Option{
+var options163 = Options{List: []Option{
 	{"+beta", "+beta", 0, 0}, {"+nightly", "+nightly", 0, 0}, {"+stable", "+stable", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--explain", "--explain", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--help", "--help", 0, 0},
 	{"--list", "--list", 0, 0}, {"--locked", "--locked", 0, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "-C", 1, 100}, {"-V", "--version", 0, 0},
 	{"-Z", "-Z", 1, 33}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row162 = Row{Options: &options161, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
+var row164 = Row{Options: &options163, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
 
-var acts163 = []Act{
+var acts165 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"owner"}, Options: []string{"--add|--remove|-a|-r"}, Without: nil, Why: "changes what is published"},
 }
 
-var options164 = Options{List: []Option{
+var options166 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--bins", "--bins", 0, 0}, {"--build-dir", "--build-dir", 1, 116},
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--example", "--example", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--features", "--features", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0},
 	{"--locked", "--locked", 0, 0}, {"--lockfile-path", "--lockfile-path", 1, 120}, {"--manifest-path", "--manifest-path", 1, 111}, {"--message-format", "--message-format", 1, 0}, {"--no-default-features", "--no-default-features", 0, 0}, {"--no-fail-fast", "--no-fail-fast", 0, 0}, {"--no-run", "--no-run", 0, 0}, {"--offline", "--offline", 0, 0},
@@ -1121,18 +1127,18 @@ var options164 = Options{List: []Option{
 	{"--workspace", "--workspace", 0, 0}, {"-F", "--features", 1, 0}, {"-Z", "-Z", 1, 33}, {"-j", "--jobs", 1, 0}, {"-p", "--package", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "--release", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row165 = Row{Options: &options164, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row167 = Row{Options: &options166, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse166 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse168 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options167 = Options{List: []Option{
+var options169 = Options{List: []Option{
 	{"--features", "--features", 1, 0}, {"--lib", "--lib", 0, 0}, {"--manifest-path", "--manifest-path", 1, 111}, {"--open", "--open", 0, 120}, {"--output-dir", "--output-dir", 1, 116}, {"--output-path", "--output-path", 1, 119}, {"--package", "--package", 1, 0}, {"--summary-only", "--summary-only", 0, 0},
 	{"--workspace", "--workspace", 0, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row168 = Row{Options: &options167, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row170 = Row{Options: &options169, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options169 = Options{List: []Option{
+var options171 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--archive-file", "--archive-file", 1, 111}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--binaries-metadata", "--binaries-metadata", 1, 111},
 	{"--bins", "--bins", 0, 0}, {"--build-dir", "--build-dir", 1, 116}, {"--cargo-metadata", "--binaries-metadata", 1, 111}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--user-config-file", 1, 111}, {"--debugger", "--tracer", 1, 120}, {"--example", "--example", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--extract-to", "--extract-to", 1, 116}, {"--features", "--features", 1, 0}, {"--filterset", "--filterset", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0}, {"--locked", "--locked", 0, 0},
@@ -1143,31 +1149,31 @@ var options169 = Options{List: []Option{
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row170 = Row{Options: &options169, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row172 = Row{Options: &options171, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options171 = Options{List: []Option{
+var options173 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--delay", "--delay", 1, 0}, {"--env", "--env", 1, 118}, {"--exec", "--exec", 1, 120}, {"--features", "--features", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--no-gitignore", "--no-gitignore", 0, 0}, {"--postpone", "--postpone", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--shell", "--shell", 1, 115}, {"--watch", "--watch", 1, 0}, {"--why", "--why", 0, 0}, {"--workdir", "--workdir", 1, 100}, {"-B", "-B", 1, 0}, {"-C", "--workdir", 1, 100}, {"-E", "--env", 1, 118},
 	{"-F", "--features", 1, 0}, {"-c", "--clear", 0, 0}, {"-d", "--delay", 1, 0}, {"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--shell", 1, 115}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper172 = Wrapper{Options: &options171, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
+var wrapper174 = Wrapper{Options: &options173, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
 
-var options173 = Options{List: []Option{
+var options175 = Options{List: []Option{
 	{"-e", "-e", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper174 = Wrapper{Options: &options173, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper176 = Wrapper{Options: &options175, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options175 = Options{List: []Option{
+var options177 = Options{List: []Option{
 	{"--app", "--app", 1, 120}, {"--build", "--build", 1, 120}, {"--ca-bundle-path", "--ca-bundle-path", 1, 114}, {"--context", "--context", 1, 0}, {"--exclusively", "--exclusively", 0, 0}, {"--json", "--json", 0, 0}, {"--no-color", "--no-color", 0, 0}, {"--output", "--output", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--profile", "--profile", 1, 0}, {"--proxy", "--proxy", 1, 33}, {"--quiet", "--quiet", 0, 0}, {"--role-arn", "--role-arn", 1, 33}, {"--strict", "--strict", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-a", "--app", 1, 120},
 	{"-c", "--context", 1, 0}, {"-e", "-e", 0, 0}, {"-j", "-j", 0, 0}, {"-o", "--output", 1, 116}, {"-p", "--plugin", 1, 120}, {"-q", "--quiet", 0, 0}, {"-r", "--role-arn", 1, 33}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row176 = Row{Options: &options175, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row178 = Row{Options: &options177, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts177 = []Act{
+var acts179 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -1177,44 +1183,44 @@ var acts177 = []Act{
 	{Operands: []string{"bootstrap"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var row178 = Row{Options: &options175, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row180 = Row{Options: &options177, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options179 = Options{List: []Option{
+var options181 = Options{List: []Option{
 	{"--args", "--args", 0, 0}, {"-batch", "-batch", 0, 0}, {"-n", "-n", 0, 0}, {"-nx", "-nx", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper180 = Wrapper{Options: &options179, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
+var wrapper182 = Wrapper{Options: &options181, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
 
-var acts181 = []Act{
+var acts183 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "changes users or their rights"},
 }
 
-var options182 = Options{List: []Option{
+var options184 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--pristine", "--pristine", 0, 0}, {"--retries", "--retries", 1, 0}, {"--strict", "--strict", 0, 0}, {"--strict-value", "--strict-value", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-b", "--backend", 1, 0}, {"-r", "--retries", 1, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper183 = Wrapper{Options: &options182, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
-
-var options184 = Options{List: []Option{
-	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row185 = Row{Options: &options184, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper185 = Wrapper{Options: &options184, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
 var options186 = Options{List: []Option{
-	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
+	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row187 = Row{Options: &options186, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options188 = Options{List: []Option{
+	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row189 = Row{Options: &options188, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options190 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 0}, {"--external-checks-dir", "--external-checks-dir", 1, 120}, {"--external-checks-git", "--external-checks-git", 1, 120}, {"--file", "--file", 1, 0}, {"--output-file-path", "--output-file-path", 1, 116}, {"-d", "--directory", 1, 0}, {"-f", "--file", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row189 = Row{Options: &options188, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row191 = Row{Options: &options190, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts190 = []Act{
+var acts192 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1257,20 +1263,20 @@ var acts190 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options191 = Options{List: []Option{
+var options193 = Options{List: []Option{
 	{"--adjust", "--adjust", 1, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--adjust", 1, 0}, {"-p", "--pid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper192 = Wrapper{Options: &options191, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: "takes options from behind the program"}
+var wrapper194 = Wrapper{Options: &options193, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: "takes options from behind the program"}
 
-var options193 = Options{List: []Option{
+var options195 = Options{List: []Option{
 	{"--groups", "--groups", 1, 0}, {"--help", "--help", 0, 0}, {"--skip-chdir", "--skip-chdir", 0, 0}, {"--userspec", "--userspec", 1, 0}, {"--version", "--version", 0, 0}, {"-G", "-G", 1, 0}, {"-g", "-g", 1, 0}, {"-n", "-n", 0, 0},
 	{"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper194 = Wrapper{Options: &options193, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper196 = Wrapper{Options: &options195, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options195 = Options{List: []Option{
+var options197 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--batch", "--batch", 0, 0}, {"--deadline", "--deadline", 0, 0}, {"--ext", "--ext", 0, 0}, {"--fifo", "--fifo", 0, 0}, {"--help", "--help", 0, 0}, {"--idle", "--idle", 0, 0}, {"--max", "--max", 0, 0},
 	{"--other", "--other", 0, 0}, {"--pid", "--pid", 0, 0}, {"--reset-on-fork", "--reset-on-fork", 0, 0}, {"--rr", "--rr", 0, 0}, {"--sched-deadline", "--sched-deadline", 1, 0}, {"--sched-period", "--sched-period", 1, 0}, {"--sched-runtime", "--sched-runtime", 1, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"-D", "--sched-deadline", 1, 0}, {"-P", "--sched-period", 1, 0}, {"-R", "--reset-on-fork", 0, 0}, {"-T", "--sched-runtime", 1, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-b", "--batch", 0, 0},
@@ -1278,9 +1284,9 @@ var options195 = Options{List: []Option{
 	{"-r", "--rr", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper196 = Wrapper{Options: &options195, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper198 = Wrapper{Options: &options197, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts197 = []Act{
+var acts199 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
@@ -1307,41 +1313,41 @@ var acts197 = []Act{
 	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 }
 
-var options198 = Options{List: []Option{
+var options200 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0}, {"-o", "-o", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row199 = Row{Options: &options198, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row201 = Row{Options: &options200, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options200 = Options{List: []Option{
+var options202 = Options{List: []Option{
 	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 111}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "--style", 1, 111},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row201 = Row{Options: &options200, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row203 = Row{Options: &options202, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options202 = Options{List: []Option{
+var options204 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 114}, {"--export-fixes", "--export-fixes", 1, 119}, {"--load", "--load", 1, 120}, {"-checks", "-checks", 1, 0}, {"-fix", "-fix", 0, 109}, {"-fix-errors", "-fix-errors", 0, 109}, {"-load", "--load", 1, 120}, {"-p", "-p", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row203 = Row{Options: &options202, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row205 = Row{Options: &options204, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts204 = []Act{
+var acts206 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*truncate*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options205 = Options{List: []Option{
+var options207 = Options{List: []Option{
 	{"--database", "--database", 1, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--input-format", "--input-format", 1, 0}, {"--multiline", "--multiline", 0, 0}, {"--multiquery", "--multiquery", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--password", "--password", 1, 0}, {"--port", "--port", 1, 0}, {"--queries-file", "--queries-file", 1, 120}, {"--query", "--query", 1, 99}, {"--secure", "--secure", 0, 0}, {"--time", "--time", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0},
 	{"-d", "--database", 1, 0}, {"-f", "--format", 1, 0}, {"-h", "--host", 1, 0}, {"-m", "--multiline", 0, 0}, {"-n", "--multiquery", 0, 0}, {"-q", "--query", 1, 99}, {"-s", "--secure", 0, 0}, {"-t", "--time", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row206 = Row{Options: &options205, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row208 = Row{Options: &options207, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options207 = Options{List: []Option{
+var options209 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33},
 	{"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0}, {"-D", "-D", 1, 68}, {"-I", "--init-script", 1, 120},
@@ -1351,122 +1357,122 @@ var options207 = Options{List: []Option{
 	{"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row208 = Row{Options: &options207, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row210 = Row{Options: &options209, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options209 = Options{List: []Option{
+var options211 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-M", "-M", 2, 0},
 	{"-X", "-X", 2, 0}, {"-batch", "-batch", 1, 99}, {"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-i", "-i", 0, 120},
 	{"-l", "-l", 1, 120}, {"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language210 = Language{Options: &options209, Python: false}
+var language212 = Language{Options: &options211, Python: false}
 
-var options211 = Options{List: []Option{
+var options213 = Options{List: []Option{
 	{"--categorized", "--categorized", 1, 119}, {"--config", "--config", 1, 120}, {"--counted", "--counted", 1, 119}, {"--diff-alignment", "--diff-alignment", 1, 119}, {"--exclude-list-file", "--exclude-list-file", 1, 114}, {"--extract-with", "--extract-with", 1, 120}, {"--force-lang-def", "--force-lang-def", 1, 114}, {"--found", "--found", 1, 119},
 	{"--ignored", "--ignored", 1, 119}, {"--list-file", "--list-file", 1, 108}, {"--out", "--out", 1, 119}, {"--read-lang-def", "--force-lang-def", 1, 114}, {"--report-file", "--out", 1, 119}, {"--sql", "--sql", 1, 119}, {"--strip-code", "--strip-code", 0, 33}, {"--strip-comments", "--strip-comments", 0, 33},
 	{"--vcs", "--vcs", 1, 120}, {"--write-lang-def", "--write-lang-def", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row212 = Row{Options: &options211, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row214 = Row{Options: &options213, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options213 = Options{List: []Option{
+var options215 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--config", "--config", 1, 0}, {"--debugger", "--debugger", 0, 33}, {"--graphviz", "--graphviz", 1, 119}, {"--help", "--help", 0, 0}, {"--help-command", "--help-variable", 0, 33}, {"--help-manual", "--help-variable", 0, 33}, {"--help-module", "--help-variable", 0, 33},
 	{"--help-policy", "--help-variable", 0, 33}, {"--help-property", "--help-variable", 0, 33}, {"--help-variable", "--help-variable", 0, 33}, {"--install", "--install", 1, 33}, {"--install-prefix", "--install-prefix", 1, 116}, {"--open", "--open", 1, 120}, {"--parallel", "--parallel", 2, 0}, {"--prefix", "--prefix", 1, 116},
 	{"--preset", "--preset", 1, 0}, {"--profiling-output", "--profiling-output", 1, 119}, {"--target", "-t", 1, 0}, {"--toolchain", "--toolchain", 1, 120}, {"--trace-redirect", "--trace-redirect", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 116}, {"-C", "-C", 1, 120},
 	{"-D", "-D", 1, 118}, {"-E", "-E", 1, 120}, {"-G", "-G", 1, 0}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 111}, {"-T", "-T", 1, 120}, {"-j", "--parallel", 2, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row214 = Row{Options: &options213, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row216 = Row{Options: &options215, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse215 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse217 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options216 = Options{List: []Option{
+var options218 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--ignore-initial", "--ignore-initial", 1, 0}, {"-i", "--ignore-initial", 1, 0}, {"-n", "--bytes", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row217 = Row{Options: &options216, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row219 = Row{Options: &options218, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row218 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
+var row220 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
 
-var row219 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row221 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options220 = Options{List: []Option{
+var options222 = Options{List: []Option{
 	{"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--diff-program", "--diff-program", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--from-file", "--from-file", 1, 114}, {"--horizon-lines", "--horizon-lines", 1, 0}, {"--ifdef", "--ifdef", 1, 0},
 	{"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 119}, {"--paginate", "--paginate", 0, 120}, {"--palette", "--palette", 1, 0}, {"--show-function-line", "--show-function-line", 1, 0}, {"--starting-file", "--starting-file", 1, 0}, {"--tabsize", "--tabsize", 1, 0},
 	{"--to-file", "--to-file", 1, 114}, {"--unified", "--unified", 1, 0}, {"--width", "--width", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--ifdef", 1, 0}, {"-F", "--show-function-line", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-L", "-L", 1, 0},
 	{"-S", "--starting-file", 1, 0}, {"-U", "--unified", 1, 0}, {"-W", "--width", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-l", "--paginate", 0, 120}, {"-o", "--output", 1, 119}, {"-x", "--exclude", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row221 = Row{Options: &options220, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row223 = Row{Options: &options222, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options222 = Options{List: []Option{
+var options224 = Options{List: []Option{
 	{"--output-separator", "--output-separator", 1, 0}, {"--output-width", "--output-width", 1, 0}, {"--separator", "--separator", 1, 0}, {"--table-columns", "--table-columns", 1, 0}, {"--table-hide", "--table-hide", 1, 0}, {"--table-noextreme", "--table-noextreme", 1, 0}, {"--table-right", "--table-right", 1, 0}, {"--table-truncate", "--table-truncate", 1, 0},
 	{"--table-wrap", "--table-wrap", 1, 0}, {"-E", "--table-noextreme", 1, 0}, {"-H", "--table-hide", 1, 0}, {"-N", "--table-columns", 1, 0}, {"-R", "--table-right", 1, 0}, {"-T", "--table-truncate", 1, 0}, {"-W", "--table-wrap", 1, 0}, {"-c", "--output-width", 1, 0},
 	{"-o", "--output-separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row223 = Row{Options: &options222, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options224 = Options{List: []Option{
-	{"--output-delimiter", "--output-delimiter", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
 var row225 = Row{Options: &options224, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options226 = Options{List: []Option{
+	{"--output-delimiter", "--output-delimiter", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row227 = Row{Options: &options226, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options228 = Options{List: []Option{
 	{"--hardlink-dupes", "--hardlink-dupes", 0, 0}, {"--invalidation-mode", "--invalidation-mode", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 1, 108}, {"-j", "-j", 1, 0},
 	{"-l", "-l", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row227 = Row{Options: &options226, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row229 = Row{Options: &options228, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse228 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse230 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options229 = Options{List: []Option{
+var options231 = Options{List: []Option{
 	{"-b", "-b", 1, 0}, {"-c", "-c", 0, 112}, {"-d", "-d", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row230 = Row{Options: &options229, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row232 = Row{Options: &options231, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options231 = Options{List: []Option{
+var options233 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row232 = Row{Options: &options231, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row234 = Row{Options: &options233, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row233 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
-
-var options234 = Options{List: []Option{
-	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row235 = Row{Options: &options234, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row235 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
 
 var options236 = Options{List: []Option{
-	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
-	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row237 = Row{Options: &options236, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options238 = Options{List: []Option{
+	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
+	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row239 = Row{Options: &options238, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options240 = Options{List: []Option{
 	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
 	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper239 = Wrapper{Options: &options238, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper241 = Wrapper{Options: &options240, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options240 = Options{List: []Option{
+var options242 = Options{List: []Option{
 	{"--eval", "--eval", 1, 120}, {"-a", "-a", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-f", "-f", 1, 120}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-p", "-p", 1, 0},
 	{"-q", "-q", 1, 0}, {"-u", "-u", 1, 0}, {"-x", "-x", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row241 = Row{Options: &options240, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row243 = Row{Options: &options242, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts242 = []Act{
+var acts244 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
@@ -1482,32 +1488,32 @@ var acts242 = []Act{
 	{Operands: []string{"acl", "*", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 }
 
-var options243 = Options{List: []Option{
+var options245 = Options{List: []Option{
 	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--directory", "--directory", 1, 116}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0},
 	{"-d", "--directory", 1, 116}, {"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row244 = Row{Options: &options243, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row246 = Row{Options: &options245, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options245 = Options{List: []Option{
+var options247 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--context", "--context", 2, 0}, {"--link", "--symbolic-link", 0, 33}, {"--no-preserve", "--no-preserve", 1, 0}, {"--preserve", "--preserve", 2, 0}, {"--reflink", "--reflink", 2, 0}, {"--sparse", "--sparse", 1, 0}, {"--suffix", "--suffix", 1, 0},
 	{"--symbolic-link", "--symbolic-link", 0, 33}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-l", "--symbolic-link", 0, 33}, {"-s", "--symbolic-link", 0, 33}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row246 = Row{Options: &options245, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row248 = Row{Options: &options247, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive247 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
+var archive249 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
 
-var options248 = Options{List: []Option{
+var options250 = Options{List: []Option{
 	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--file-list", "--file-list", 1, 108}, {"--output-file", "--output-file", 1, 119}, {"--plist-output", "--plist-output", 1, 116},
 	{"--project", "--project", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row249 = Row{Options: &options248, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row251 = Row{Options: &options250, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse250 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse252 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts251 = []Act{
+var acts253 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -1515,39 +1521,39 @@ var acts251 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 }
 
-var worse252 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse254 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts253 = []Act{
+var acts255 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "replaces or deletes jobs"},
 	{Operands: nil, Options: nil, Without: []string{"-l", "-e", "-V"}, Why: "replaces or deletes jobs"},
 }
 
-var wrapper254 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper256 = Wrapper{Options: &options27, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options255 = Options{List: []Option{
+var options257 = Options{List: []Option{
 	{"--additional-suffix", "--additional-suffix", 1, 0}, {"--bytes", "--bytes", 1, 0}, {"--filter", "--filter", 1, 120}, {"--lines", "--lines", 1, 0}, {"--number", "--number", 1, 0}, {"--numeric-suffixes", "--numeric-suffixes", 2, 0}, {"--prefix", "--prefix", 1, 119}, {"--separator", "--separator", 1, 0},
 	{"--suffix-length", "--suffix-length", 1, 0}, {"-C", "-C", 1, 0}, {"-a", "--suffix-length", 1, 0}, {"-b", "--bytes", 1, 0}, {"-d", "-d", 0, 0}, {"-f", "--prefix", 1, 119}, {"-l", "--lines", 1, 0}, {"-n", "--number", 1, 0},
 	{"-t", "--separator", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row256 = Row{Options: &options255, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
+var row258 = Row{Options: &options257, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
 
-var options257 = Options{List: []Option{
+var options259 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--freq-count", "--freq-count", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
 	{"--not-columns", "--not-columns", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"-C", "--not-columns", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0},
 	{"-q", "--quotechar", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row258 = Row{Options: &options257, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row260 = Row{Options: &options259, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options259 = Options{List: []Option{
+var options261 = Options{List: []Option{
 	{"--_xformat", "--_xformat", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--languages", "--languages", 1, 0}, {"--map-c", "--map-c", 1, 0}, {"--options", "--options", 1, 120}, {"-L", "-L", 1, 108}, {"-R", "-R", 0, 0}, {"-f", "-o", 1, 119},
 	{"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row260 = Row{Options: &options259, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row262 = Row{Options: &options261, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options261 = Options{List: []Option{
+var options263 = Options{List: []Option{
 	{"--add-notes", "--add-notes", 1, 33}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-config", "--build-config", 1, 0}, {"--dashboard", "--dashboard", 1, 33}, {"--exclude-regex", "--exclude-regex", 1, 0}, {"--extra-submit", "--extra-submit", 1, 33}, {"--label-exclude", "--label-exclude", 1, 0}, {"--label-regex", "--label-regex", 1, 0},
 	{"--launch", "--launch", 0, 33}, {"--output-junit", "--output-junit", 1, 119}, {"--output-log", "--output-log", 1, 119}, {"--parallel", "--parallel", 2, 0}, {"--preset", "--preset", 1, 0}, {"--repeat", "--repeat", 1, 0}, {"--resource-spec-file", "--resource-spec-file", 1, 114}, {"--schedule-random", "--schedule-random", 0, 0},
 	{"--script", "--script", 1, 120}, {"--script-new-process", "--script-new-process", 1, 120}, {"--show-only", "--show-only", 2, 0}, {"--test-action", "--test-action", 1, 33}, {"--test-dir", "--test-dir", 1, 111}, {"--test-model", "--test-model", 1, 33}, {"--tests-information", "--tests-information", 1, 0}, {"--tests-regex", "--tests-regex", 1, 0},
@@ -1556,15 +1562,15 @@ var options261 = Options{List: []Option{
 	{"-T", "--test-action", 1, 33}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-j", "--parallel", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row262 = Row{Options: &options261, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row264 = Row{Options: &options263, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts263 = []Act{
+var acts265 = []Act{
 	{Operands: nil, Options: []string{"--deleteIndex*"}, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 }
 
-var options264 = Options{List: []Option{
+var options266 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
@@ -1585,11 +1591,11 @@ var options264 = Options{List: []Option{
 	{"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row265 = Row{Options: &options264, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row267 = Row{Options: &options266, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse266 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse268 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts267 = []Act{
+var acts269 = []Act{
 	{Operands: nil, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"--request=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"-T"}, Without: nil, Why: "deletes, uploads or sends"},
@@ -1613,32 +1619,32 @@ var acts267 = []Act{
 	{Operands: []string{"*api.postmarkapp.com/email*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
 }
 
-var keeps268 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
+var keeps270 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
 
-var options269 = Options{List: []Option{
+var options271 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--characters", "--characters", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--fields", "--fields", 1, 0}, {"--output-delimiter", "--output-delimiter", 1, 0}, {"-b", "--bytes", 1, 0}, {"-c", "--characters", 1, 0}, {"-d", "--delimiter", 1, 0},
 	{"-f", "--fields", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row270 = Row{Options: &options269, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row272 = Row{Options: &options271, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options271 = Options{List: []Option{
+var options273 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--env", "--env", 1, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--key", "--key", 1, 33},
 	{"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--record", "--record", 0, 33}, {"--reporter", "--reporter", 1, 102}, {"--spec", "--spec", 1, 111}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-P", "--project", 1, 111}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-e", "--env", 1, 0}, {"-g", "--grep", 1, 0}, {"-k", "--key", 1, 33}, {"-s", "--spec", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row272 = Row{Options: &options271, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row274 = Row{Options: &options273, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options273 = Options{List: []Option{
+var options275 = Options{List: []Option{
 	{"--command", "--command", 1, 120}, {"--debug", "--debug", 0, 0}, {"--interactive", "--interactive", 0, 0}, {"--mod", "--mod", 1, 33}, {"--progress", "--progress", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--web", "--web", 0, 0}, {"-c", "--command", 1, 120}, {"-d", "--debug", 0, 0}, {"-i", "--interactive", 0, 0}, {"-m", "--mod", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 	{"-w", "--web", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row274 = Row{Options: &options273, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row276 = Row{Options: &options275, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options275 = Options{List: []Option{
+var options277 = Options{List: []Option{
 	{"--apply", "--apply", 0, 0}, {"--cache", "--cache", 1, 111}, {"--code", "--code", 1, 0}, {"--color", "--color", 0, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--configuration", "--configuration", 1, 120}, {"--coverage", "--coverage", 1, 116}, {"--coverage-path", "--coverage-path", 1, 119},
 	{"--define", "-D", 1, 0}, {"--define-from-file", "--define-from-file", 1, 114}, {"--dry-run", "--dry-run", 0, 0}, {"--enable-asserts", "--enable-asserts", 0, 0}, {"--enable-vm-service", "--enable-vm-service", 2, 33}, {"--exclude-tags", "--exclude-tags", 1, 0}, {"--fatal-infos", "--fatal-infos", 0, 0}, {"--fatal-warnings", "--fatal-warnings", 0, 0},
 	{"--file-reporter", "--file-reporter", 1, 87}, {"--line-length", "--line-length", 1, 0}, {"--name", "--name", 1, 0}, {"--observe", "--observe", 2, 33}, {"--output", "--output", 1, 111}, {"--packages", "--packages", 1, 120}, {"--pause-after-load", "--pause-after-load", 0, 33}, {"--plain-name", "--plain-name", 1, 0},
@@ -1648,50 +1654,50 @@ var options275 = Options{List: []Option{
 	{"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row276 = Row{Options: &options275, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row278 = Row{Options: &options277, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options277 = Options{List: []Option{
+var options279 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--file", "--file", 1, 114}, {"--reference", "--reference", 1, 114}, {"--set", "--set", 1, 33}, {"-I", "-I", 2, 0}, {"-R", "-R", 0, 0}, {"-d", "--date", 1, 0}, {"-f", "--file", 1, 114},
 	{"-j", "-j", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--set", 1, 33}, {"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row278 = Row{Options: &options277, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row280 = Row{Options: &options279, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse279 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse281 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts280 = []Act{
+var acts282 = []Act{
 	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
 }
 
-var options281 = Options{List: []Option{
+var options283 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper282 = Wrapper{Options: &options281, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper284 = Wrapper{Options: &options283, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts283 = []Act{
+var acts285 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
 }
 
-var options284 = Options{List: []Option{
+var options286 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row285 = Row{Options: &options284, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row287 = Row{Options: &options286, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options286 = Options{List: []Option{
+var options288 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row287 = Row{Options: &options286, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row289 = Row{Options: &options288, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options288 = Options{List: []Option{
+var options290 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
 	{"--allow-write", "--allow-write", 2, 33}, {"--cert", "--cert", 1, 111}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 2, 116}, {"--env-file", "--env-file", 2, 114}, {"--fix", "--fix", 0, 0}, {"--import-map", "--import-map", 1, 120},
 	{"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--junit-path", "--junit-path", 1, 119}, {"--lock", "--lock", 1, 119}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0}, {"--node-modules-dir", "--node-modules-dir", 2, 0},
@@ -1699,42 +1705,42 @@ var options288 = Options{List: []Option{
 	{"-L", "--log-level", 1, 0}, {"-P", "--permission-set", 2, 33}, {"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row289 = Row{Options: &options288, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row291 = Row{Options: &options290, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options290 = Options{List: []Option{
+var options292 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language291 = Language{Options: &options290, Python: false}
+var language293 = Language{Options: &options292, Python: false}
 
-var options292 = Options{List: []Option{
+var options294 = Options{List: []Option{
 	{"--all-projects", "--all-projects", 0, 0}, {"--config", "--config", 1, 111}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--environment", "--environment", 1, 0}, {"--list", "--list", 0, 0}, {"--pure", "--pure", 0, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--recompute", "--recompute", 2, 0}, {"-c", "--config", 1, 111}, {"-e", "--env", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper293 = Wrapper{Options: &options292, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper295 = Wrapper{Options: &options294, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options294 = Options{List: []Option{
+var options296 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row295 = Row{Options: &options294, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row297 = Row{Options: &options296, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options296 = Options{List: []Option{
+var options298 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row297 = Row{Options: &options296, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row299 = Row{Options: &options298, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options298 = Options{List: []Option{
+var options300 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row299 = Row{Options: &options298, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row301 = Row{Options: &options300, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts300 = []Act{
+var acts302 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
@@ -1761,16 +1767,23 @@ var acts300 = []Act{
 	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 }
 
-var wrapper301 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper303 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options302 = Options{List: []Option{
+var options304 = Options{List: []Option{
 	{"--additional-flags", "--additional-flags", 1, 33}, {"--exec", "--exec", 0, 0}, {"--name", "--name", 1, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--no-workdir", "--no-workdir", 0, 0}, {"--root", "--root", 0, 0}, {"-T", "--no-tty", 0, 0}, {"-a", "--additional-flags", 1, 33},
 	{"-e", "--exec", 0, 0}, {"-n", "--name", 1, 0}, {"-nw", "--no-workdir", 0, 0}, {"-r", "--root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper303 = Wrapper{Options: &options302, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper305 = Wrapper{Options: &options304, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts304 = []Act{
+var options306 = Options{List: []Option{
+	{"--arch", "--arch", 1, 0}, {"--bom", "--bom", 1, 114}, {"--keepParent", "--keepParent", 0, 0}, {"--norsrc", "--norsrc", 0, 0}, {"--rsrc", "--rsrc", 0, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 0, 0}, {"-c", "-c", 0, 0},
+	{"-j", "-j", 0, 0}, {"-k", "-k", 0, 0}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row307 = Row{Options: &options306, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts308 = []Act{
 	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
@@ -1790,157 +1803,157 @@ var acts304 = []Act{
 	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 }
 
-var options305 = Options{List: []Option{
+var options309 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row306 = Row{Options: &options305, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row310 = Row{Options: &options309, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options307 = Options{List: []Option{
+var options311 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--cache-map", "--cache-map", 1, 33}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116},
 	{"--install-types", "--install-types", 0, 33}, {"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--cache-map", 1, 33},
 	{"--strict", "--strict", 0, 0}, {"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row308 = Row{Options: &options307, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row312 = Row{Options: &options311, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options309 = Options{List: []Option{
+var options313 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper310 = Wrapper{Options: &options309, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper314 = Wrapper{Options: &options313, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options311 = Options{List: []Option{
+var options315 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row312 = Row{Options: &options311, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row316 = Row{Options: &options315, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options313 = Options{List: []Option{
+var options317 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row314 = Row{Options: &options313, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row318 = Row{Options: &options317, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options315 = Options{List: []Option{
+var options319 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row316 = Row{Options: &options315, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row320 = Row{Options: &options319, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options317 = Options{List: []Option{
+var options321 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row318 = Row{Options: &options317, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row322 = Row{Options: &options321, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options319 = Options{List: []Option{
+var options323 = Options{List: []Option{
 	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
 	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row320 = Row{Options: &options319, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row324 = Row{Options: &options323, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options321 = Options{List: []Option{
+var options325 = Options{List: []Option{
 	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
 	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
 	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row322 = Row{Options: &options321, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row326 = Row{Options: &options325, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options323 = Options{List: []Option{
+var options327 = Options{List: []Option{
 	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
 	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row324 = Row{Options: &options323, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row328 = Row{Options: &options327, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options325 = Options{List: []Option{
+var options329 = Options{List: []Option{
 	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row326 = Row{Options: &options325, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row330 = Row{Options: &options329, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options327 = Options{List: []Option{
+var options331 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper328 = Wrapper{Options: &options327, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper332 = Wrapper{Options: &options331, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row329 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row333 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var worse330 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse334 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options331 = Options{List: []Option{
+var options335 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row332 = Row{Options: &options331, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row336 = Row{Options: &options335, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options333 = Options{List: []Option{
+var options337 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper334 = Wrapper{Options: &options333, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper338 = Wrapper{Options: &options337, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options335 = Options{List: []Option{
+var options339 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--url", "--url", 1, 33}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row336 = Row{Options: &options335, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row340 = Row{Options: &options339, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options337 = Options{List: []Option{
+var options341 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--config", "--config", 1, 0}, {"--fallback", "--fallback", 1, 119}, {"--mount", "--mount", 1, 119}, {"--mount-template", "--mount-template", 1, 114}, {"--name-transformer", "--name-transformer", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-fallback", "--no-fallback", 0, 0},
 	{"--only-secrets", "--only-secrets", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0}, {"--project", "--project", 1, 0}, {"--silent", "--silent", 0, 0}, {"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "--config", 1, 0}, {"-p", "--project", 1, 0},
 	{"-t", "--token", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper338 = Wrapper{Options: &options337, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper342 = Wrapper{Options: &options341, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options339 = Options{List: []Option{
+var options343 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row340 = Row{Options: &options339, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row344 = Row{Options: &options343, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options341 = Options{List: []Option{
+var options345 = Options{List: []Option{
 	{"--env-file", "--env-file", 1, 114}, {"--environments", "--environments", 1, 0}, {"--expand-envs", "--expand-envs", 0, 0}, {"--fallback", "--fallback", 0, 0}, {"--file", "--env-file", 1, 114}, {"--no-override", "--no-override", 0, 0}, {"--overload", "--override", 0, 0}, {"--override", "--override", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--rc-file", "--rc-file", 1, 120}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--environments", 1, 0}, {"-f", "--env-file", 1, 114}, {"-o", "--override", 0, 0},
 	{"-p", "-p", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--rc-file", 1, 120}, {"-v", "-v", 1, 0}, {"-x", "--expand-envs", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper342 = Wrapper{Options: &options341, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper346 = Wrapper{Options: &options345, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options343 = Options{List: []Option{
+var options347 = Options{List: []Option{
 	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper344 = Wrapper{Options: &options343, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper348 = Wrapper{Options: &options347, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options345 = Options{List: []Option{
+var options349 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
 	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper346 = Wrapper{Options: &options345, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper350 = Wrapper{Options: &options349, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options347 = Options{List: []Option{
+var options351 = Options{List: []Option{
 	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--artifacts-path", "--artifacts-path", 1, 116}, {"--configfile", "--configfile", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--environment", "--environment", 1, 118},
 	{"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 102}, {"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33},
 	{"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0}, {"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0},
@@ -1948,9 +1961,9 @@ var options347 = Options{List: []Option{
 	{"-l", "--logger", 1, 102}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row348 = Row{Options: &options347, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row352 = Row{Options: &options351, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts349 = []Act{
+var acts353 = []Act{
 	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
@@ -1961,17 +1974,17 @@ var acts349 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var worse350 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "-rp:*", "*property:*", "*storeProperty:*", "*orc:*", "*outputResultsCache:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse354 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "-rp:*", "*property:*", "*storeProperty:*", "*orc:*", "*outputResultsCache:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options351 = Options{List: []Option{
+var options355 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row352 = Row{Options: &options351, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row356 = Row{Options: &options355, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts353 = []Act{
+var acts357 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
@@ -1980,22 +1993,22 @@ var acts353 = []Act{
 	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
 }
 
-var acts354 = []Act{
+var acts358 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var acts355 = []Act{
+var acts359 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
 }
 
-var worse356 = []Worse{{When: []string{"*create", "*append", "*merge", "*delete", "*deletepl", "*createpl", "*change", "*changei", "*passwd"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse360 = []Worse{{When: []string{"*create", "*append", "*merge", "*delete", "*deletepl", "*createpl", "*change", "*changei", "*passwd"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var worse357 = []Worse{{When: []string{"*edit", "*create", "*delete"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse361 = []Worse{{When: []string{"*edit", "*create", "*delete"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var options358 = Options{List: []Option{
+var options362 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -2004,9 +2017,9 @@ var options358 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row359 = Row{Options: &options358, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row363 = Row{Options: &options362, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts360 = []Act{
+var acts364 = []Act{
 	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
@@ -2024,48 +2037,48 @@ var acts360 = []Act{
 	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
 }
 
-var acts361 = []Act{
+var acts365 = []Act{
 	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
 }
 
-var options362 = Options{List: []Option{
+var options366 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper363 = Wrapper{Options: &options362, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper367 = Wrapper{Options: &options366, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options364 = Options{List: []Option{
+var options368 = Options{List: []Option{
 	{"--list", "--list", 0, 0}, {"--no-require-passphrase", "--no-require-passphrase", 0, 0}, {"--noecho", "--noecho", 0, 0}, {"--require-passphrase", "--require-passphrase", 0, 0}, {"--set", "--set", 0, 33}, {"--unset", "--unset", 0, 33}, {"-P", "--no-require-passphrase", 0, 0}, {"-l", "--list", 0, 0},
 	{"-n", "--noecho", 0, 0}, {"-p", "--require-passphrase", 0, 0}, {"-s", "--set", 0, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper365 = Wrapper{Options: &options364, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper369 = Wrapper{Options: &options368, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var wrapper366 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
+var wrapper370 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
 
-var wrapper367 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper371 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options368 = Options{List: []Option{
+var options372 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row369 = Row{Options: &options368, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row373 = Row{Options: &options372, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options370 = Options{List: []Option{
+var options374 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--inspect-config", "--mcp", 0, 120},
 	{"--max-warnings", "--max-warnings", 1, 0}, {"--mcp", "--mcp", 0, 120}, {"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120}, {"--rule", "--rule", 1, 0}, {"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row371 = Row{Options: &options370, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row375 = Row{Options: &options374, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts372 = []Act{
+var acts376 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -2073,49 +2086,49 @@ var acts372 = []Act{
 	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options373 = Options{List: []Option{
+var options377 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row374 = Row{Options: &options373, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row378 = Row{Options: &options377, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options375 = Options{List: []Option{
+var options379 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper376 = Wrapper{Options: &options375, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper380 = Wrapper{Options: &options379, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options377 = Options{List: []Option{
+var options381 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row378 = Row{Options: &options377, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row382 = Row{Options: &options381, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts379 = []Act{
+var acts383 = []Act{
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options380 = Options{List: []Option{
+var options384 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language381 = Language{Options: &options380, Python: false}
+var language385 = Language{Options: &options384, Python: false}
 
-var options382 = Options{List: []Option{
+var options386 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row383 = Row{Options: &options382, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row387 = Row{Options: &options386, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse384 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse388 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts385 = []Act{
+var acts389 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var acts386 = []Act{
+var acts390 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -2137,11 +2150,11 @@ var acts386 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts387 = []Act{
+var acts391 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts388 = []Act{
+var acts392 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -2149,19 +2162,19 @@ var acts388 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts389 = []Act{
+var acts393 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var options390 = Options{List: []Option{
+var options394 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
 	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper391 = Wrapper{Options: &options390, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper395 = Wrapper{Options: &options394, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options392 = Options{List: []Option{
+var options396 = Options{List: []Option{
 	{"--android-licenses", "--android-licenses", 0, 33}, {"--concurrency", "--concurrency", 1, 0}, {"--coverage", "--coverage", 0, 0}, {"--coverage-path", "--coverage-path", 1, 119}, {"--dart-define", "--dart-define", 1, 0}, {"--dart-define-from-file", "--dart-define-from-file", 1, 114}, {"--device-id", "--device-id", 1, 0}, {"--enable-vmservice", "--enable-vmservice", 0, 33},
 	{"--exclude-tags", "--exclude-tags", 1, 0}, {"--file-reporter", "--file-reporter", 1, 87}, {"--flutter-root", "--flutter-root", 1, 33}, {"--frontend-server-starter-path", "--frontend-server-starter-path", 1, 120}, {"--local-engine", "--local-web-sdk", 1, 120}, {"--local-engine-host", "--local-web-sdk", 1, 120}, {"--local-engine-src-path", "--local-web-sdk", 1, 120}, {"--local-web-sdk", "--local-web-sdk", 1, 120},
 	{"--machine", "--machine", 0, 0}, {"--name", "--name", 1, 0}, {"--no-pub", "--no-pub", 0, 0}, {"--offline", "--offline", 0, 0}, {"--output", "--output", 1, 116}, {"--packages", "--packages", 1, 120}, {"--plain-name", "--plain-name", 1, 0}, {"--reporter", "--reporter", 1, 0},
@@ -2169,11 +2182,11 @@ var options392 = Options{List: []Option{
 	{"--write", "--write", 1, 119}, {"-d", "--device-id", 1, 0}, {"-j", "--concurrency", 1, 0}, {"-o", "--output", 1, 116}, {"-r", "--reporter", 1, 0}, {"-t", "--tags", 1, 0}, {"-v", "--verbose", 0, 0}, {"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row393 = Row{Options: &options392, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row397 = Row{Options: &options396, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row394 = Row{Options: &options25, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row398 = Row{Options: &options27, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts395 = []Act{
+var acts399 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2194,32 +2207,32 @@ var acts395 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options396 = Options{List: []Option{
+var options400 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--config", "--config", 1, 111}, {"--instance", "--instance", 1, 0}, {"--json", "--json", 0, 0}, {"--no-tail", "--no-tail", 0, 0}, {"--region", "--region", 1, 0}, {"--watch", "--watch", 0, 0}, {"-a", "--app", 1, 0},
 	{"-c", "--config", 1, 111}, {"-i", "--instance", 1, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-tail", 0, 0}, {"-r", "--region", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row397 = Row{Options: &options396, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts398 = []Act{
+var acts402 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options399 = Options{List: []Option{
+var options403 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row400 = Row{Options: &options399, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row404 = Row{Options: &options403, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options401 = Options{List: []Option{
+var options405 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row402 = Row{Options: &options401, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row406 = Row{Options: &options405, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts403 = []Act{
+var acts407 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -2244,40 +2257,40 @@ var acts403 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options404 = Options{List: []Option{
+var options408 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row405 = Row{Options: &options404, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row406 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row410 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options407 = Options{List: []Option{
+var options411 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row408 = Row{Options: &options407, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row412 = Row{Options: &options411, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options409 = Options{List: []Option{
+var options413 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 33}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 33},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row410 = Row{Options: &options409, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse411 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse415 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options412 = Options{List: []Option{
+var options416 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts413 = []Act{
+var acts417 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -2286,15 +2299,15 @@ var acts413 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse414 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse418 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options415 = Options{List: []Option{
+var options419 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row416 = Row{Options: &options415, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row420 = Row{Options: &options419, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts417 = []Act{
+var acts421 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2326,37 +2339,37 @@ var acts417 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row418 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row422 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options419 = Options{List: []Option{
+var options423 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row420 = Row{Options: &options419, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row424 = Row{Options: &options423, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse421 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse425 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options422 = Options{List: []Option{
+var options426 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row427 = Row{Options: &options426, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse424 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse428 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options425 = Options{List: []Option{
+var options429 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options427 = Options{List: []Option{
+var options431 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2364,9 +2377,9 @@ var options427 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row428 = Row{Options: &options427, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row432 = Row{Options: &options431, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options429 = Options{List: []Option{
+var options433 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -2381,58 +2394,58 @@ var options429 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row434 = Row{Options: &options433, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts431 = []Act{
+var acts435 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options432 = Options{List: []Option{
+var options436 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options434 = Options{List: []Option{
+var options438 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row435 = Row{Options: &options434, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options436 = Options{List: []Option{
+var options440 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row437 = Row{Options: &options436, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row441 = Row{Options: &options440, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options438 = Options{List: []Option{
+var options442 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row443 = Row{Options: &options442, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse440 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse444 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options441 = Options{List: []Option{
+var options445 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse443 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse447 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options444 = Options{List: []Option{
+var options448 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 0}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2440,58 +2453,58 @@ var options444 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row449 = Row{Options: &options448, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse446 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse450 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options447 = Options{List: []Option{
+var options451 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row448 = Row{Options: &options447, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options449 = Options{List: []Option{
+var options453 = Options{List: []Option{
 	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row450 = Row{Options: &options449, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options451 = Options{List: []Option{
+var options455 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--cached", "--cached", 0, 0}, {"--filters", "--filters", 0, 120}, {"--no-index", "--no-index", 0, 0}, {"--non-matching", "--non-matching", 0, 0},
 	{"--path", "--path", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"--verbose", "--verbose", 0, 0}, {"-a", "--all", 0, 0}, {"-n", "--non-matching", 0, 0},
 	{"-q", "--quiet", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "-w", 0, 33}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row456 = Row{Options: &options455, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options453 = Options{List: []Option{
+var options457 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
 	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row458 = Row{Options: &options457, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options455 = Options{List: []Option{
+var options459 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--no-overlay", "--no-overlay", 0, 33}, {"--orphan", "--orphan", 1, 0},
 	{"--ours", "--ours", 0, 33}, {"--overlay", "--no-overlay", 0, 33}, {"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 33}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33},
 	{"--track", "--track", 2, 0}, {"-2", "-3", 0, 33}, {"-3", "-3", 0, 33}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0},
 	{"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 33}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row456 = Row{Options: &options455, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse457 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse461 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options458 = Options{List: []Option{
+var options462 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row459 = Row{Options: &options458, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row463 = Row{Options: &options462, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options460 = Options{List: []Option{
+var options464 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2503,26 +2516,26 @@ var options460 = Options{List: []Option{
 	{"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row461 = Row{Options: &options460, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row465 = Row{Options: &options464, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options462 = Options{List: []Option{
+var options466 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row463 = Row{Options: &options462, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse464 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse468 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options465 = Options{List: []Option{
+var options469 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row466 = Row{Options: &options465, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row470 = Row{Options: &options469, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options467 = Options{List: []Option{
+var options471 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2530,9 +2543,9 @@ var options467 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row468 = Row{Options: &options467, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options469 = Options{List: []Option{
+var options473 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2540,39 +2553,39 @@ var options469 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row470 = Row{Options: &options469, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options471 = Options{List: []Option{
+var options475 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
 	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse473 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse477 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options474 = Options{List: []Option{
+var options478 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row475 = Row{Options: &options474, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row479 = Row{Options: &options478, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options476 = Options{List: []Option{
+var options480 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row477 = Row{Options: &options476, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row481 = Row{Options: &options480, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse478 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse482 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options479 = Options{List: []Option{
+var options483 = Options{List: []Option{
 	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
 	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row484 = Row{Options: &options483, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options481 = Options{List: []Option{
+var options485 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2586,140 +2599,140 @@ var options481 = Options{List: []Option{
 	{"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options483 = Options{List: []Option{
+var options487 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row484 = Row{Options: &options483, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse485 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
-
-var options486 = Options{List: []Option{
-	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
-	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row487 = Row{Options: &options486, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options488 = Options{List: []Option{
-	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 33}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row489 = Row{Options: &options488, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var worse489 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
 var options490 = Options{List: []Option{
-	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 33}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
-	{"-q", "-q", 0, 0},
+	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
+	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row491 = Row{Options: &options490, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options492 = Options{List: []Option{
-	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
+	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 33}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row493 = Row{Options: &options492, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row493 = Row{Options: &options492, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options494 = Options{List: []Option{
-	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
+	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 33}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
+	{"-q", "-q", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row495 = Row{Options: &options494, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options496 = Options{List: []Option{
-	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
-	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
+	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
 var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options498 = Options{List: []Option{
-	{"--allow-unrelated-histories", "--allow-unrelated-histories", 0, 0}, {"--merge-base", "--merge-base", 1, 0}, {"--messages", "--messages", 0, 0}, {"--name-only", "--name-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--strategy-option", "--strategy-option", 1, 0}, {"--trivial-merge", "--trivial-merge", 0, 0},
-	{"--write-tree", "--write-tree", 0, 0}, {"-X", "--strategy-option", 1, 0}, {"-z", "-z", 0, 0},
+	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options500 = Options{List: []Option{
-	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
+	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
 
 var row501 = Row{Options: &options500, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options502 = Options{List: []Option{
+	{"--allow-unrelated-histories", "--allow-unrelated-histories", 0, 0}, {"--merge-base", "--merge-base", 1, 0}, {"--messages", "--messages", 0, 0}, {"--name-only", "--name-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--strategy-option", "--strategy-option", 1, 0}, {"--trivial-merge", "--trivial-merge", 0, 0},
+	{"--write-tree", "--write-tree", 0, 0}, {"-X", "--strategy-option", 1, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row503 = Row{Options: &options502, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options504 = Options{List: []Option{
+	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row505 = Row{Options: &options504, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options506 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row503 = Row{Options: &options502, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row507 = Row{Options: &options506, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options504 = Options{List: []Option{
+var options508 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row505 = Row{Options: &options504, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse506 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse510 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options507 = Options{List: []Option{
+var options511 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row508 = Row{Options: &options507, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse509 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse513 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options510 = Options{List: []Option{
+var options514 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row511 = Row{Options: &options510, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row515 = Row{Options: &options514, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options512 = Options{List: []Option{
+var options516 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row513 = Row{Options: &options512, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options514 = Options{List: []Option{
+var options518 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row515 = Row{Options: &options514, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row519 = Row{Options: &options518, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options516 = Options{List: []Option{
+var options520 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row521 = Row{Options: &options520, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse518 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse522 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options519 = Options{List: []Option{
+var options523 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row520 = Row{Options: &options519, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row524 = Row{Options: &options523, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse521 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse525 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse522 = []Worse{{When: []string{"<operand>", "-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: false}}
+var worse526 = []Worse{{When: []string{"<operand>", "-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: false}}
 
-var options523 = Options{List: []Option{
+var options527 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2731,93 +2744,93 @@ var options523 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row524 = Row{Options: &options523, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row528 = Row{Options: &options527, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options525 = Options{List: []Option{
+var options529 = Options{List: []Option{
 	{"--all", "--all", 0, 33}, {"--include-untracked", "--include-untracked", 0, 0}, {"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "--all", 0, 33}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0},
 	{"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-u", "--include-untracked", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options527 = Options{List: []Option{
+var options531 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row528 = Row{Options: &options527, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options529 = Options{List: []Option{
+var options533 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row534 = Row{Options: &options533, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options531 = Options{List: []Option{
+var options535 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse533 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse537 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse534 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse538 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options535 = Options{List: []Option{
+var options539 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse537 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse541 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse538 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse542 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options539 = Options{List: []Option{
+var options543 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options541 = Options{List: []Option{
-	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row542 = Row{Options: &options541, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options543 = Options{List: []Option{
-	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options545 = Options{List: []Option{
-	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
-	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options547 = Options{List: []Option{
+	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row548 = Row{Options: &options547, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var options549 = Options{List: []Option{
+	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
+	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row550 = Row{Options: &options549, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options551 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row548 = Row{Options: &options547, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row552 = Row{Options: &options551, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options549 = Options{List: []Option{
+var options553 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row550 = Row{Options: &options549, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options551 = Options{List: []Option{
+var options555 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2825,34 +2838,34 @@ var options551 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row552 = Row{Options: &options551, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse553 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse557 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options554 = Options{List: []Option{
+var options558 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row555 = Row{Options: &options554, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row559 = Row{Options: &options558, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options556 = Options{List: []Option{
+var options560 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row557 = Row{Options: &options556, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row561 = Row{Options: &options560, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse558 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse562 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options559 = Options{List: []Option{
+var options563 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row560 = Row{Options: &options559, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row564 = Row{Options: &options563, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse561 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse565 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options562 = Options{List: []Option{
+var options566 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2866,17 +2879,17 @@ var options562 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row563 = Row{Options: &options562, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row567 = Row{Options: &options566, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options564 = Options{List: []Option{
+var options568 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row565 = Row{Options: &options564, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row569 = Row{Options: &options568, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row566 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row570 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options567 = Options{List: []Option{
+var options571 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0},
@@ -2885,9 +2898,9 @@ var options567 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row568 = Row{Options: &options567, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row572 = Row{Options: &options571, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options569 = Options{List: []Option{
+var options573 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2895,86 +2908,86 @@ var options569 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row570 = Row{Options: &options569, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row574 = Row{Options: &options573, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse571 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse575 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row572 = Row{Options: &options562, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
-
-var options573 = Options{List: []Option{
-	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row574 = Row{Options: &options573, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
-
-var options575 = Options{List: []Option{
-	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
-var row576 = Row{Options: &options575, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row576 = Row{Options: &options566, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
 var options577 = Options{List: []Option{
-	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
+	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row578 = Row{Options: &options577, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
 var options579 = Options{List: []Option{
+	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row580 = Row{Options: &options579, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var options581 = Options{List: []Option{
+	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row582 = Row{Options: &options581, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var options583 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row580 = Row{Options: &options579, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row584 = Row{Options: &options583, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options581 = Options{List: []Option{
+var options585 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row582 = Row{Options: &options581, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row586 = Row{Options: &options585, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse583 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse587 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options584 = Options{List: []Option{
+var options588 = Options{List: []Option{
 	{"-cpuprofile", "-trace", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-memprofile", "-trace", 1, 119}, {"-memrate", "-memrate", 1, 0},
 	{"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-trace", "-trace", 1, 119}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row585 = Row{Options: &options584, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row589 = Row{Options: &options588, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options586 = Options{List: []Option{
+var options590 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-merge-base", "--new-from-rev", 1, 0}, {"--new-from-patch", "--new-from-patch", 1, 114}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 87},
 	{"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119}, {"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0},
 	{"--schema", "--schema", 1, 111}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119}, {"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row587 = Row{Options: &options586, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row591 = Row{Options: &options590, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper588 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper592 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options589 = Options{List: []Option{
+var options593 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row590 = Row{Options: &options589, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row594 = Row{Options: &options593, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options591 = Options{List: []Option{
+var options595 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row592 = Row{Options: &options591, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row596 = Row{Options: &options595, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options593 = Options{List: []Option{
+var options597 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row594 = Row{Options: &options593, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row598 = Row{Options: &options597, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options595 = Options{List: []Option{
+var options599 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--project-prop", "--project-prop", 1, 68},
 	{"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--system-prop", "--system-prop", 1, 68}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0},
@@ -2984,9 +2997,9 @@ var options595 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row596 = Row{Options: &options595, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row600 = Row{Options: &options599, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts597 = []Act{
+var acts601 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -3009,25 +3022,25 @@ var acts597 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options598 = Options{List: []Option{
+var options602 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row599 = Row{Options: &options598, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row603 = Row{Options: &options602, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options600 = Options{List: []Option{
+var options604 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row601 = Row{Options: &options600, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row605 = Row{Options: &options604, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts602 = []Act{
+var acts606 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts603 = []Act{
+var acts607 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3037,38 +3050,38 @@ var acts603 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options604 = Options{List: []Option{
+var options608 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--data-dir", "--data-dir", 1, 116}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0},
 	{"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 33},
 	{"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0},
 	{"-p", "--project", 1, 33}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row605 = Row{Options: &options604, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row609 = Row{Options: &options608, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options606 = Options{List: []Option{
+var options610 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row607 = Row{Options: &options606, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row611 = Row{Options: &options610, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options608 = Options{List: []Option{
+var options612 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper609 = Wrapper{Options: &options608, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper613 = Wrapper{Options: &options612, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options610 = Options{List: []Option{
+var options614 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--pass-credentials", "--pass-credentials", 0, 33}, {"--password", "--password", 1, 33}, {"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repo", "--repo", 1, 33}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"--username", "--username", 1, 33},
 	{"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row611 = Row{Options: &options610, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row615 = Row{Options: &options614, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts612 = []Act{
+var acts616 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -3087,16 +3100,16 @@ var acts612 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row613 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row617 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options614 = Options{List: []Option{
+var options618 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row615 = Row{Options: &options614, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row619 = Row{Options: &options618, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts616 = []Act{
+var acts620 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3125,58 +3138,58 @@ var acts616 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options617 = Options{List: []Option{
+var options621 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--dyno-name", "--dyno-name", 1, 0}, {"--json", "--json", 0, 0}, {"--num", "--num", 1, 0}, {"--remote", "--remote", 1, 0}, {"--source", "--source", 1, 0}, {"--tail", "--tail", 0, 0}, {"-a", "--app", 1, 0},
 	{"-d", "--dyno-name", 1, 0}, {"-n", "--num", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--source", 1, 0}, {"-t", "--tail", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row618 = Row{Options: &options617, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row622 = Row{Options: &options621, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options619 = Options{List: []Option{
+var options623 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper620 = Wrapper{Options: &options619, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper624 = Wrapper{Options: &options623, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options621 = Options{List: []Option{
+var options625 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row622 = Row{Options: &options621, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row626 = Row{Options: &options625, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options623 = Options{List: []Option{
+var options627 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row624 = Row{Options: &options623, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row628 = Row{Options: &options627, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options625 = Options{List: []Option{
+var options629 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language626 = Language{Options: &options625, Python: false}
+var language630 = Language{Options: &options629, Python: false}
 
-var worse627 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse631 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts628 = []Act{
+var acts632 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options629 = Options{List: []Option{
+var options633 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row630 = Row{Options: &options629, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row634 = Row{Options: &options633, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse631 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse635 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options632 = Options{List: []Option{
+var options636 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--auth", "--auth", 1, 0}, {"--auth-type", "--auth-type", 1, 0}, {"--bearer", "--bearer", 1, 0}, {"--body", "--body", 0, 0}, {"--boundary", "--boundary", 1, 0}, {"--cert", "--cert", 1, 114}, {"--cert-key", "--cert-key", 1, 114},
 	{"--cert-key-pass", "--cert-key-pass", 1, 0}, {"--check-status", "--check-status", 0, 0}, {"--chunked", "--chunked", 0, 0}, {"--ciphers", "--ciphers", 1, 0}, {"--compress", "--compress", 0, 0}, {"--continue", "--continue", 0, 0}, {"--default-scheme", "--default-scheme", 1, 0}, {"--download", "--download", 0, 0},
 	{"--follow", "--follow", 0, 0}, {"--form", "--form", 0, 0}, {"--format-options", "--format-options", 1, 0}, {"--headers", "--headers", 0, 0}, {"--ignore-stdin", "--ignore-stdin", 0, 0}, {"--json", "--json", 0, 0}, {"--max-headers", "--max-headers", 1, 0}, {"--max-redirects", "--max-redirects", 1, 0},
@@ -3188,23 +3201,23 @@ var options632 = Options{List: []Option{
 	{"-x", "--compress", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row633 = Row{Options: &options632, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row637 = Row{Options: &options636, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts634 = []Act{
+var acts638 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options635 = Options{List: []Option{
+var options639 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row636 = Row{Options: &options635, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row640 = Row{Options: &options639, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options637 = Options{List: []Option{
+var options641 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3212,58 +3225,58 @@ var options637 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper638 = Wrapper{Options: &options637, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper642 = Wrapper{Options: &options641, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options639 = Options{List: []Option{
+var options643 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper640 = Wrapper{Options: &options639, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper644 = Wrapper{Options: &options643, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options641 = Options{List: []Option{
+var options645 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row642 = Row{Options: &options641, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row646 = Row{Options: &options645, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options643 = Options{List: []Option{
+var options647 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper644 = Wrapper{Options: &options643, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper648 = Wrapper{Options: &options647, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options645 = Options{List: []Option{
+var options649 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper646 = Wrapper{Options: &options645, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper650 = Wrapper{Options: &options649, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options647 = Options{List: []Option{
+var options651 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row648 = Row{Options: &options647, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row652 = Row{Options: &options651, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options649 = Options{List: []Option{
+var options653 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row650 = Row{Options: &options649, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row654 = Row{Options: &options653, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options651 = Options{List: []Option{
+var options655 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper652 = Wrapper{Options: &options651, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper656 = Wrapper{Options: &options655, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options653 = Options{List: []Option{
+var options657 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3271,68 +3284,68 @@ var options653 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row654 = Row{Options: &options653, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row658 = Row{Options: &options657, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper655 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper659 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options656 = Options{List: []Option{
+var options660 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language657 = Language{Options: &options656, Python: false}
+var language661 = Language{Options: &options660, Python: false}
 
-var options658 = Options{List: []Option{
+var options662 = Options{List: []Option{
 	{"--no-absolute-filenames", "--no-absolute-filenames", 0, 0}, {"--rsh-command", "--rsh-command", 1, 120}, {"--to-stdout", "--to-stdout", 0, 0}, {"-D", "-D", 1, 100}, {"-F", "-F", 1, 119}, {"-I", "-I", 1, 114}, {"-J", "-J", 1, 120}, {"-O", "-O", 1, 119},
 	{"-o", "-o", 1, 119}, {"-s", "-s", 1, 33}, {"-si", "-si", 0, 0}, {"-so", "-so", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row659 = Row{Options: &options658, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row663 = Row{Options: &options662, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive660 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive664 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options661 = Options{List: []Option{
+var options665 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row662 = Row{Options: &options661, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row666 = Row{Options: &options665, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options663 = Options{List: []Option{
+var options667 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row668 = Row{Options: &options667, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options665 = Options{List: []Option{
+var options669 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"--system", "--upgrade-module-path", 1, 120}, {"--upgrade-module-path", "--upgrade-module-path", 1, 120}, {"-Xstdout", "-Xstdout", 1, 119}, {"-agentlib", "-agentlib", 1, 120}, {"-bootclasspath", "--upgrade-module-path", 1, 120},
 	{"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-endorseddirs", "--upgrade-module-path", 1, 120}, {"-extdirs", "--upgrade-module-path", 1, 120}, {"-h", "-h", 1, 116}, {"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0},
 	{"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row666 = Row{Options: &options665, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row670 = Row{Options: &options669, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options667 = Options{List: []Option{
+var options671 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language668 = Language{Options: &options667, Python: false}
+var language672 = Language{Options: &options671, Python: false}
 
-var options669 = Options{List: []Option{
+var options673 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row670 = Row{Options: &options669, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row674 = Row{Options: &options673, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options671 = Options{List: []Option{
+var options675 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3343,21 +3356,21 @@ var options671 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row672 = Row{Options: &options671, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options673 = Options{List: []Option{
+var options677 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row674 = Row{Options: &options673, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row678 = Row{Options: &options677, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options675 = Options{List: []Option{
+var options679 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row680 = Row{Options: &options679, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options677 = Options{List: []Option{
+var options681 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3368,11 +3381,11 @@ var options677 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row678 = Row{Options: &options677, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row682 = Row{Options: &options681, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse679 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse683 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts680 = []Act{
+var acts684 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3380,22 +3393,22 @@ var acts680 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options681 = Options{List: []Option{
+var options685 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row682 = Row{Options: &options681, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row686 = Row{Options: &options685, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options683 = Options{List: []Option{
+var options687 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row684 = Row{Options: &options683, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts685 = []Act{
+var acts689 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3413,7 +3426,7 @@ var acts685 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts686 = []Act{
+var acts690 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3434,7 +3447,9 @@ var acts686 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts687 = []Act{
+var worse691 = []Worse{{When: []string{"load", "unload", "install"}, Unless: nil, To: 7, OnlyOptions: false}}
+
+var acts692 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3442,87 +3457,87 @@ var acts687 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options688 = Options{List: []Option{
+var options693 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Werror", "-Werror", 0, 0}, {"-Xfriend-paths", "-Xfriend-paths", 1, 0}, {"-Xplugin", "-jdk-home", 1, 120}, {"-api-version", "-api-version", 1, 0}, {"-classpath", "-classpath", 1, 0}, {"-cp", "-classpath", 1, 0}, {"-d", "-d", 1, 119},
 	{"-include-runtime", "-include-runtime", 0, 0}, {"-jdk-home", "-jdk-home", 1, 120}, {"-jvm-target", "-jvm-target", 1, 0}, {"-kotlin-home", "-jdk-home", 1, 120}, {"-language-version", "-language-version", 1, 0}, {"-module-name", "-module-name", 1, 0}, {"-no-reflect", "-no-reflect", 0, 0}, {"-no-stdlib", "-no-stdlib", 0, 0},
 	{"-nowarn", "-nowarn", 0, 0}, {"-opt-in", "-opt-in", 1, 0}, {"-progressive", "-progressive", 0, 0}, {"-script", "-script", 0, 120}, {"-verbose", "-verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row689 = Row{Options: &options688, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row694 = Row{Options: &options693, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options690 = Options{List: []Option{
+var options695 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
 	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-help", "-help", 0, 0}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120},
 	{"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-version", "-version", 0, 0}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language691 = Language{Options: &options690, Python: false}
+var language696 = Language{Options: &options695, Python: false}
 
-var options692 = Options{List: []Option{
+var options697 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row693 = Row{Options: &options692, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row698 = Row{Options: &options697, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options694 = Options{List: []Option{
+var options699 = Options{List: []Option{
 	{"--dry-run", "--dry-run", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--output", "--output", 1, 0}, {"-f", "--filename", 1, 114}, {"-k", "--kustomize", 1, 120}, {"-n", "--namespace", 1, 0},
 	{"-o", "--output", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row695 = Row{Options: &options694, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options696 = Options{List: []Option{
+var options701 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row697 = Row{Options: &options696, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row702 = Row{Options: &options701, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse698 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse703 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse699 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse704 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options700 = Options{List: []Option{
+var options705 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper701 = Wrapper{Options: &options700, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper706 = Wrapper{Options: &options705, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options702 = Options{List: []Option{
+var options707 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row703 = Row{Options: &options702, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row708 = Row{Options: &options707, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options704 = Options{List: []Option{
+var options709 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper705 = Wrapper{Options: &options704, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper710 = Wrapper{Options: &options709, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options706 = Options{List: []Option{
+var options711 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row707 = Row{Options: &options706, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row712 = Row{Options: &options711, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options708 = Options{List: []Option{
+var options713 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag", "--tag", 1, 33}, {"--tag-file", "--tag-file", 1, 108},
 	{"-D", "-D", 1, 0}, {"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 108}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120},
 	{"-o", "--log-file", 1, 119}, {"-p", "--pattern", 1, 0}, {"-t", "--tag", 1, 33}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row709 = Row{Options: &options708, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row714 = Row{Options: &options713, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts710 = []Act{
+var acts715 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3530,7 +3545,7 @@ var acts710 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options711 = Options{List: []Option{
+var options716 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3541,53 +3556,53 @@ var options711 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row712 = Row{Options: &options711, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row717 = Row{Options: &options716, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options713 = Options{List: []Option{
+var options718 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row714 = Row{Options: &options713, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row719 = Row{Options: &options718, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options715 = Options{List: []Option{
+var options720 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row716 = Row{Options: &options715, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row721 = Row{Options: &options720, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts717 = []Act{
+var acts722 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options718 = Options{List: []Option{
+var options723 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row719 = Row{Options: &options718, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row724 = Row{Options: &options723, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options720 = Options{List: []Option{
+var options725 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row721 = Row{Options: &options720, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row726 = Row{Options: &options725, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options722 = Options{List: []Option{
+var options727 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row723 = Row{Options: &options722, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row728 = Row{Options: &options727, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options724 = Options{List: []Option{
+var options729 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row725 = Row{Options: &options724, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row730 = Row{Options: &options729, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options726 = Options{List: []Option{
+var options731 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3597,32 +3612,32 @@ var options726 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper727 = Wrapper{Options: &options726, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper732 = Wrapper{Options: &options731, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options728 = Options{List: []Option{
+var options733 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row729 = Row{Options: &options728, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row734 = Row{Options: &options733, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options730 = Options{List: []Option{
+var options735 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row731 = Row{Options: &options730, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row736 = Row{Options: &options735, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options732 = Options{List: []Option{
+var options737 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row733 = Row{Options: &options732, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row738 = Row{Options: &options737, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options734 = Options{List: []Option{
+var options739 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3632,36 +3647,36 @@ var options734 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row735 = Row{Options: &options734, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row740 = Row{Options: &options739, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options736 = Options{List: []Option{
+var options741 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 120}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 120}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row737 = Row{Options: &options736, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row742 = Row{Options: &options741, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts738 = []Act{
+var acts743 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options739 = Options{List: []Option{
+var options744 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row740 = Row{Options: &options739, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row745 = Row{Options: &options744, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse741 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse746 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts742 = []Act{
+var acts747 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3676,36 +3691,36 @@ var acts742 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options743 = Options{List: []Option{
+var options748 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row744 = Row{Options: &options743, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row749 = Row{Options: &options748, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options745 = Options{List: []Option{
+var options750 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row746 = Row{Options: &options745, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row751 = Row{Options: &options750, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options747 = Options{List: []Option{
+var options752 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row748 = Row{Options: &options747, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row753 = Row{Options: &options752, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options749 = Options{List: []Option{
+var options754 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row750 = Row{Options: &options749, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row755 = Row{Options: &options754, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse751 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse756 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts752 = []Act{
+var acts757 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3714,29 +3729,29 @@ var acts752 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options753 = Options{List: []Option{
+var options758 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper754 = Wrapper{Options: &options753, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper759 = Wrapper{Options: &options758, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options755 = Options{List: []Option{
+var options760 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper756 = Wrapper{Options: &options755, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper761 = Wrapper{Options: &options760, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options757 = Options{List: []Option{
+var options762 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row758 = Row{Options: &options757, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row763 = Row{Options: &options762, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts759 = []Act{
+var acts764 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3747,25 +3762,25 @@ var acts759 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options760 = Options{List: []Option{
+var options765 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row761 = Row{Options: &options760, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row766 = Row{Options: &options765, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options762 = Options{List: []Option{
+var options767 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 101}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 101}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row763 = Row{Options: &options762, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row768 = Row{Options: &options767, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options764 = Options{List: []Option{
+var options769 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row765 = Row{Options: &options764, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row770 = Row{Options: &options769, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts766 = []Act{
+var acts771 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3776,37 +3791,37 @@ var acts766 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options767 = Options{List: []Option{
+var options772 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row768 = Row{Options: &options767, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row773 = Row{Options: &options772, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts769 = []Act{
+var acts774 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options770 = Options{List: []Option{
+var options775 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper771 = Wrapper{Options: &options770, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper776 = Wrapper{Options: &options775, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options772 = Options{List: []Option{
+var options777 = Options{List: []Option{
 	{"--filename", "--filename", 1, 114}, {"-F", "--filename", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row773 = Row{Options: &options772, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row778 = Row{Options: &options777, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row774 = Row{Options: &options713, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row779 = Row{Options: &options718, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts775 = []Act{
+var acts780 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var options776 = Options{List: []Option{
+var options781 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--define", "--define", 1, 68}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0},
 	{"--fail-never", "--fail-never", 0, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120},
@@ -3817,11 +3832,11 @@ var options776 = Options{List: []Option{
 	{"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row777 = Row{Options: &options776, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row782 = Row{Options: &options781, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row778 = Row{Options: &options307, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row783 = Row{Options: &options311, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options779 = Options{List: []Option{
+var options784 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3833,24 +3848,24 @@ var options779 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row780 = Row{Options: &options779, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row785 = Row{Options: &options784, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options781 = Options{List: []Option{
+var options786 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row782 = Row{Options: &options781, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row787 = Row{Options: &options786, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options783 = Options{List: []Option{
+var options788 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row789 = Row{Options: &options788, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts785 = []Act{
+var acts790 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3864,7 +3879,7 @@ var acts785 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts786 = []Act{
+var acts791 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3876,29 +3891,29 @@ var acts786 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options787 = Options{List: []Option{
+var options792 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper788 = Wrapper{Options: &options787, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper793 = Wrapper{Options: &options792, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options789 = Options{List: []Option{
+var options794 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
 	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row790 = Row{Options: &options789, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row795 = Row{Options: &options794, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options791 = Options{List: []Option{
+var options796 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper792 = Wrapper{Options: &options791, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper797 = Wrapper{Options: &options796, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts793 = []Act{
+var acts798 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3909,20 +3924,20 @@ var acts793 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options794 = Options{List: []Option{
+var options799 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row795 = Row{Options: &options794, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row800 = Row{Options: &options799, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options796 = Options{List: []Option{
+var options801 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row797 = Row{Options: &options796, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row802 = Row{Options: &options801, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options798 = Options{List: []Option{
+var options803 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -3932,24 +3947,24 @@ var options798 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language799 = Language{Options: &options798, Python: false}
+var language804 = Language{Options: &options803, Python: false}
 
-var options800 = Options{List: []Option{
+var options805 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper801 = Wrapper{Options: &options800, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper806 = Wrapper{Options: &options805, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options802 = Options{List: []Option{
+var options807 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper803 = Wrapper{Options: &options802, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper808 = Wrapper{Options: &options807, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts804 = []Act{
+var acts809 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3967,7 +3982,7 @@ var acts804 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options805 = Options{List: []Option{
+var options810 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envdir", "--envdir", 1, 116}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33},
 	{"--force-python", "--force-python", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--keywords", "--keywords", 1, 0}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0},
 	{"--pre", "--pre", 0, 0}, {"--python", "-P", 1, 120}, {"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--report", "--report", 1, 119}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0},
@@ -3975,15 +3990,15 @@ var options805 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-k", "--keywords", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row806 = Row{Options: &options805, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row811 = Row{Options: &options810, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse807 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse812 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts808 = []Act{
+var acts813 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options809 = Options{List: []Option{
+var options814 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3995,9 +4010,9 @@ var options809 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row810 = Row{Options: &options809, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row815 = Row{Options: &options814, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options811 = Options{List: []Option{
+var options816 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -4010,11 +4025,11 @@ var options811 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row812 = Row{Options: &options811, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse813 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse818 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options814 = Options{List: []Option{
+var options819 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4026,9 +4041,9 @@ var options814 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row815 = Row{Options: &options814, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row820 = Row{Options: &options819, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options816 = Options{List: []Option{
+var options821 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4039,15 +4054,21 @@ var options816 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row822 = Row{Options: &options821, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row818 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row823 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse819 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse824 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row820 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row825 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options821 = Options{List: []Option{
+var options826 = Options{List: []Option{
+	{"--download-directory", "--download-directory", 1, 116}, {"--output", "--output", 1, 119}, {"-dir", "--download-directory", 1, 116}, {"-e", "-e", 1, 99}, {"-l", "-l", 1, 0}, {"-o", "--output", 1, 119},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row827 = Row{Options: &options826, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+
+var options828 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -4055,52 +4076,52 @@ var options821 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper822 = Wrapper{Options: &options821, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper829 = Wrapper{Options: &options828, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options823 = Options{List: []Option{
+var options830 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper824 = Wrapper{Options: &options823, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper831 = Wrapper{Options: &options830, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options825 = Options{List: []Option{
+var options832 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row826 = Row{Options: &options825, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row833 = Row{Options: &options832, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options827 = Options{List: []Option{
+var options834 = Options{List: []Option{
 	{"--base", "--head", 1, 82}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0},
 	{"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116},
 	{"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119}, {"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0},
 	{"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row828 = Row{Options: &options827, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row835 = Row{Options: &options834, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse829 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse836 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse830 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse837 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options831 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row832 = Row{Options: &options831, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row839 = Row{Options: &options838, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options833 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row834 = Row{Options: &options833, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row841 = Row{Options: &options840, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options835 = Options{List: []Option{
+var options842 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -4109,19 +4130,19 @@ var options835 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row836 = Row{Options: &options835, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row843 = Row{Options: &options842, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse837 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse844 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse838 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse845 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts839 = []Act{
+var acts846 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options840 = Options{List: []Option{
+var options847 = Options{List: []Option{
 	{"--alter", "--alter", 0, 109}, {"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache", "--cache", 2, 119}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119},
 	{"--coverage-html", "--coverage-html", 1, 116}, {"--dump-taint-graph", "--dump-taint-graph", 1, 119}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--file-list", "--file-list", 1, 108}, {"--filter", "--filter", 1, 102}, {"--generate-baseline", "--use-baseline", 1, 119}, {"--generate-stubs", "--dump-taint-graph", 1, 119},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--pro", "--pro", 0, 33},
@@ -4130,15 +4151,15 @@ var options840 = Options{List: []Option{
 	{"--use-baseline", "--use-baseline", 1, 119}, {"-a", "-a", 1, 120}, {"-b", "--use-baseline", 1, 119}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row841 = Row{Options: &options840, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options842 = Options{List: []Option{
+var options849 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row843 = Row{Options: &options842, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row850 = Row{Options: &options849, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options844 = Options{List: []Option{
+var options851 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -4146,83 +4167,83 @@ var options844 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row845 = Row{Options: &options844, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row852 = Row{Options: &options851, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive846 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive853 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options847 = Options{List: []Option{
+var options854 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper848 = Wrapper{Options: &options847, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper855 = Wrapper{Options: &options854, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options849 = Options{List: []Option{
+var options856 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language850 = Language{Options: &options849, Python: false}
+var language857 = Language{Options: &options856, Python: false}
 
-var options851 = Options{List: []Option{
+var options858 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language852 = Language{Options: &options851, Python: false}
+var language859 = Language{Options: &options858, Python: false}
 
-var options853 = Options{List: []Option{
+var options860 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row854 = Row{Options: &options853, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row861 = Row{Options: &options860, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse855 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse862 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options856 = Options{List: []Option{
+var options863 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row857 = Row{Options: &options856, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row864 = Row{Options: &options863, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options858 = Options{List: []Option{
+var options865 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--generate-baseline", "--generate-baseline", 1, 119}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0},
 	{"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row859 = Row{Options: &options858, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row866 = Row{Options: &options865, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options860 = Options{List: []Option{
+var options867 = Options{List: []Option{
 	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row861 = Row{Options: &options860, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row868 = Row{Options: &options867, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options862 = Options{List: []Option{
+var options869 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row863 = Row{Options: &options862, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row870 = Row{Options: &options869, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options864 = Options{List: []Option{
+var options871 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row865 = Row{Options: &options864, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row872 = Row{Options: &options871, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options866 = Options{List: []Option{
+var options873 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -4230,64 +4251,64 @@ var options866 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row874 = Row{Options: &options873, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse868 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse875 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options869 = Options{List: []Option{
+var options876 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row870 = Row{Options: &options869, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row877 = Row{Options: &options876, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options871 = Options{List: []Option{
+var options878 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper872 = Wrapper{Options: &options871, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper879 = Wrapper{Options: &options878, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options873 = Options{List: []Option{
+var options880 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper874 = Wrapper{Options: &options873, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper881 = Wrapper{Options: &options880, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options875 = Options{List: []Option{
+var options882 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--only-changed", "--only-changed", 2, 82}, {"--output", "--output", 1, 101},
 	{"--project", "--project", 1, 0}, {"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row876 = Row{Options: &options875, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row883 = Row{Options: &options882, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options877 = Options{List: []Option{
+var options884 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row878 = Row{Options: &options877, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row885 = Row{Options: &options884, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options879 = Options{List: []Option{
+var options886 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 111}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 111}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row887 = Row{Options: &options886, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options881 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper882 = Wrapper{Options: &options881, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper889 = Wrapper{Options: &options888, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options883 = Options{List: []Option{
+var options890 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4295,56 +4316,56 @@ var options883 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row884 = Row{Options: &options883, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row891 = Row{Options: &options890, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options885 = Options{List: []Option{
+var options892 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row886 = Row{Options: &options885, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row893 = Row{Options: &options892, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse887 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse894 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options888 = Options{List: []Option{
+var options895 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
 	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row896 = Row{Options: &options895, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options890 = Options{List: []Option{
+var options897 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row891 = Row{Options: &options890, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row898 = Row{Options: &options897, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options892 = Options{List: []Option{
+var options899 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row893 = Row{Options: &options892, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row900 = Row{Options: &options899, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options894 = Options{List: []Option{
+var options901 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 102},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row895 = Row{Options: &options894, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row902 = Row{Options: &options901, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse896 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse903 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options897 = Options{List: []Option{
+var options904 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--datasource-url", "--datasource-url", 1, 33}, {"--schema", "--schema", 1, 114}, {"--url", "--datasource-url", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row898 = Row{Options: &options897, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts899 = []Act{
+var acts906 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4353,7 +4374,7 @@ var acts899 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options900 = Options{List: []Option{
+var options907 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4362,23 +4383,23 @@ var options900 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper901 = Wrapper{Options: &options900, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper908 = Wrapper{Options: &options907, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options902 = Options{List: []Option{
+var options909 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row903 = Row{Options: &options902, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row910 = Row{Options: &options909, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options904 = Options{List: []Option{
+var options911 = Options{List: []Option{
 	{"--archive", "--archive", 1, 119}, {"--exec", "--exec", 1, 120}, {"--formatter", "--source", 1, 120}, {"--harness", "--source", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--rc", "--rc", 1, 120}, {"--source", "--source", 1, 120}, {"--state", "--state", 1, 0},
 	{"-I", "-I", 1, 120}, {"-M", "-M", 1, 120}, {"-P", "-P", 1, 120}, {"-a", "--archive", 1, 119}, {"-b", "-b", 0, 0}, {"-e", "--exec", 1, 120}, {"-j", "--jobs", 1, 0}, {"-l", "-l", 0, 0},
 	{"-r", "-r", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row912 = Row{Options: &options911, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options906 = Options{List: []Option{
+var options913 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4390,23 +4411,23 @@ var options906 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row907 = Row{Options: &options906, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row914 = Row{Options: &options913, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options908 = Options{List: []Option{
+var options915 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row909 = Row{Options: &options908, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row916 = Row{Options: &options915, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options910 = Options{List: []Option{
+var options917 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row911 = Row{Options: &options910, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row918 = Row{Options: &options917, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts912 = []Act{
+var acts919 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4423,26 +4444,26 @@ var acts912 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options913 = Options{List: []Option{
+var options920 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row914 = Row{Options: &options913, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row921 = Row{Options: &options920, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse915 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse922 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var options916 = Options{List: []Option{
+var options923 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output", "--output-file", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120},
 	{"--rcfile", "--rcfile", 1, 111}, {"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"--spelling-private-dict-file", "--spelling-private-dict-file", 1, 119}, {"-c", "-c", 1, 33}, {"-f", "--output-format", 1, 87}, {"-i", "-i", 1, 109},
 	{"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row917 = Row{Options: &options916, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row924 = Row{Options: &options923, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options918 = Options{List: []Option{
+var options925 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
 	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
 	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 1, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
@@ -4456,13 +4477,13 @@ var options918 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row919 = Row{Options: &options918, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row926 = Row{Options: &options925, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse920 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse927 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse921 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse928 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts922 = []Act{
+var acts929 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4489,7 +4510,7 @@ var acts922 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts923 = []Act{
+var acts930 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4506,13 +4527,13 @@ var acts923 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options924 = Options{List: []Option{
+var options931 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper925 = Wrapper{Options: &options924, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper932 = Wrapper{Options: &options931, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts926 = []Act{
+var acts933 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4527,18 +4548,18 @@ var acts926 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options927 = Options{List: []Option{
+var options934 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options928 = Options{List: []Option{
+var options935 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row929 = Row{Options: &options928, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row936 = Row{Options: &options935, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts930 = []Act{
+var acts937 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4568,15 +4589,15 @@ var acts930 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options931 = Options{List: []Option{
+var options938 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper932 = Wrapper{Options: &options931, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper939 = Wrapper{Options: &options938, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts933 = []Act{
+var acts940 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4594,7 +4615,7 @@ var acts933 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts934 = []Act{
+var acts941 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4605,7 +4626,7 @@ var acts934 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options935 = Options{List: []Option{
+var options942 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4613,37 +4634,37 @@ var options935 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row936 = Row{Options: &options935, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row943 = Row{Options: &options942, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options937 = Options{List: []Option{
+var options944 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row938 = Row{Options: &options937, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row945 = Row{Options: &options944, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options939 = Options{List: []Option{
+var options946 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row940 = Row{Options: &options939, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row947 = Row{Options: &options946, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse941 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse948 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options942 = Options{List: []Option{
+var options949 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row943 = Row{Options: &options942, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row950 = Row{Options: &options949, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options944 = Options{List: []Option{
+var options951 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4652,11 +4673,11 @@ var options944 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row945 = Row{Options: &options944, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row952 = Row{Options: &options951, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse946 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse953 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts947 = []Act{
+var acts954 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4668,39 +4689,39 @@ var acts947 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var options948 = Options{List: []Option{
+var options955 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--cache-root", "--cache-root", 1, 116}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120},
 	{"--out", "--out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109},
 	{"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row949 = Row{Options: &options948, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row956 = Row{Options: &options955, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options950 = Options{List: []Option{
+var options957 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language951 = Language{Options: &options950, Python: false}
+var language958 = Language{Options: &options957, Python: false}
 
-var options952 = Options{List: []Option{
+var options959 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row953 = Row{Options: &options952, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row960 = Row{Options: &options959, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse954 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse961 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options955 = Options{List: []Option{
+var options962 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row956 = Row{Options: &options955, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row963 = Row{Options: &options962, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options957 = Options{List: []Option{
+var options964 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4709,37 +4730,37 @@ var options957 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row958 = Row{Options: &options957, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row965 = Row{Options: &options964, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options959 = Options{List: []Option{
+var options966 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper960 = Wrapper{Options: &options959, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper967 = Wrapper{Options: &options966, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options961 = Options{List: []Option{
+var options968 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--print", "--print", 1, 87},
 	{"--sysroot", "--sysroot", 1, 120}, {"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row969 = Row{Options: &options968, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options963 = Options{List: []Option{
+var options970 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row964 = Row{Options: &options963, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row971 = Row{Options: &options970, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options965 = Options{List: []Option{
+var options972 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row966 = Row{Options: &options965, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row973 = Row{Options: &options972, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options967 = Options{List: []Option{
+var options974 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4751,187 +4772,187 @@ var options967 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row968 = Row{Options: &options967, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row975 = Row{Options: &options974, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options969 = Options{List: []Option{
+var options976 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row970 = Row{Options: &options969, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row977 = Row{Options: &options976, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options971 = Options{List: []Option{
+var options978 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row972 = Row{Options: &options971, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row979 = Row{Options: &options978, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options973 = Options{List: []Option{
+var options980 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row974 = Row{Options: &options973, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row981 = Row{Options: &options980, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options975 = Options{List: []Option{
+var options982 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row976 = Row{Options: &options975, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row983 = Row{Options: &options982, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse977 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse984 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options978 = Options{List: []Option{
+var options985 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row979 = Row{Options: &options978, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row986 = Row{Options: &options985, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts980 = []Act{
+var acts987 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options981 = Options{List: []Option{
+var options988 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper982 = Wrapper{Options: &options981, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper989 = Wrapper{Options: &options988, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options983 = Options{List: []Option{
+var options990 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row984 = Row{Options: &options983, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row991 = Row{Options: &options990, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options985 = Options{List: []Option{
+var options992 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row986 = Row{Options: &options985, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row993 = Row{Options: &options992, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options987 = Options{List: []Option{
+var options994 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper988 = Wrapper{Options: &options987, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper995 = Wrapper{Options: &options994, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options989 = Options{List: []Option{
+var options996 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper990 = Wrapper{Options: &options989, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper997 = Wrapper{Options: &options996, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options991 = Options{List: []Option{
+var options998 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row992 = Row{Options: &options991, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row999 = Row{Options: &options998, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options993 = Options{List: []Option{
+var options1000 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row994 = Row{Options: &options993, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row1001 = Row{Options: &options1000, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options995 = Options{List: []Option{
+var options1002 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row996 = Row{Options: &options995, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1003 = Row{Options: &options1002, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options997 = Options{List: []Option{
+var options1004 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"--repeat", "--repeat", 0, 0}, {"--zero-terminated", "--zero-terminated", 0, 0}, {"-e", "--echo", 0, 0},
 	{"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0}, {"-o", "--output", 1, 119}, {"-r", "--repeat", 0, 0}, {"-z", "--zero-terminated", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row998 = Row{Options: &options997, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1005 = Row{Options: &options1004, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options999 = Options{List: []Option{
+var options1006 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1000 = Wrapper{Options: &options999, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper1007 = Wrapper{Options: &options1006, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options1001 = Options{List: []Option{
+var options1008 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1002 = Wrapper{Options: &options1001, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper1009 = Wrapper{Options: &options1008, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options1003 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1004 = Row{Options: &options1003, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1011 = Row{Options: &options1010, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1005 = Options{List: []Option{
+var options1012 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1006 = Row{Options: &options1005, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1013 = Row{Options: &options1012, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1007 = Options{List: []Option{
+var options1014 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1008 = Row{Options: &options1007, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1015 = Row{Options: &options1014, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1009 = Options{List: []Option{
+var options1016 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1010 = Row{Options: &options1009, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1017 = Row{Options: &options1016, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1011 = Options{List: []Option{
+var options1018 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1012 = Row{Options: &options1011, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1019 = Row{Options: &options1018, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1013 = Options{List: []Option{
+var options1020 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1014 = Row{Options: &options1013, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row1021 = Row{Options: &options1020, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options1015 = Options{List: []Option{
+var options1022 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1016 = Wrapper{Options: &options1015, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1023 = Wrapper{Options: &options1022, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1017 = Options{List: []Option{
+var options1024 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1018 = Row{Options: &options1017, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1025 = Row{Options: &options1024, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1019 = Options{List: []Option{
+var options1026 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4941,28 +4962,28 @@ var options1019 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1020 = Row{Options: &options1019, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1027 = Row{Options: &options1026, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1021 = Options{List: []Option{
+var options1028 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1022 = Row{Options: &options1021, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1029 = Row{Options: &options1028, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1023 = Options{List: []Option{
+var options1030 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1024 = Wrapper{Options: &options1023, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1031 = Wrapper{Options: &options1030, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1025 = Options{List: []Option{
+var options1032 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1026 = Row{Options: &options1025, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1033 = Row{Options: &options1032, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1027 = Options{List: []Option{
+var options1034 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4972,9 +4993,9 @@ var options1027 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1028 = Wrapper{Options: &options1027, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1035 = Wrapper{Options: &options1034, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts1029 = []Act{
+var acts1036 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4994,16 +5015,16 @@ var acts1029 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options1030 = Options{List: []Option{
+var options1037 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1031 = Row{Options: &options1030, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1038 = Row{Options: &options1037, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1032 = Options{List: []Option{
+var options1039 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -5011,19 +5032,19 @@ var options1032 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1033 = Row{Options: &options1032, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1040 = Row{Options: &options1039, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1034 = Options{List: []Option{
+var options1041 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1035 = Row{Options: &options1034, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1042 = Row{Options: &options1041, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1036 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse1043 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts1037 = []Act{
+var acts1044 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -5032,17 +5053,17 @@ var acts1037 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1038 = Options{List: []Option{
+var options1045 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1046 = Row{Options: &options1045, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1040 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1047 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1041 = Options{List: []Option{
+var options1048 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -5051,21 +5072,21 @@ var options1041 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1042 = Wrapper{Options: &options1041, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper1049 = Wrapper{Options: &options1048, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options1043 = Options{List: []Option{
+var options1050 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1044 = Row{Options: &options1043, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1051 = Row{Options: &options1050, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1045 = Options{List: []Option{
+var options1052 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1046 = Row{Options: &options1045, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1053 = Row{Options: &options1052, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1047 = Options{List: []Option{
+var options1054 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -5074,17 +5095,17 @@ var options1047 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1048 = Row{Options: &options1047, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1055 = Row{Options: &options1054, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1049 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1056 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1050 = []Act{
+var acts1057 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1051 = Options{List: []Option{
+var options1058 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -5095,16 +5116,16 @@ var options1051 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1052 = Row{Options: &options1051, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1059 = Row{Options: &options1058, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1053 = Options{List: []Option{
+var options1060 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1054 = Wrapper{Options: &options1053, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1061 = Wrapper{Options: &options1060, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1055 = Options{List: []Option{
+var options1062 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -5113,21 +5134,21 @@ var options1055 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1056 = Row{Options: &options1055, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1063 = Row{Options: &options1062, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1057 = Options{List: []Option{
+var options1064 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1058 = Row{Options: &options1057, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1065 = Row{Options: &options1064, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1059 = Options{List: []Option{
+var options1066 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1060 = Row{Options: &options1059, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1067 = Row{Options: &options1066, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1061 = []Act{
+var acts1068 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -5141,102 +5162,102 @@ var acts1061 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1062 = Options{List: []Option{
+var options1069 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1063 = Row{Options: &options1062, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1070 = Row{Options: &options1069, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1064 = Options{List: []Option{
+var options1071 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1065 = Row{Options: &options1064, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1072 = Row{Options: &options1071, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1066 = Options{List: []Option{
+var options1073 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1067 = Row{Options: &options1066, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1074 = Row{Options: &options1073, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1068 = Options{List: []Option{
+var options1075 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1069 = Wrapper{Options: &options1068, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1076 = Wrapper{Options: &options1075, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1070 = Options{List: []Option{
+var options1077 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1071 = Wrapper{Options: &options1070, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1078 = Wrapper{Options: &options1077, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1072 = Options{List: []Option{
+var options1079 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1073 = Row{Options: &options1072, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1080 = Row{Options: &options1079, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1074 = Options{List: []Option{
+var options1081 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1075 = Row{Options: &options1074, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1082 = Row{Options: &options1081, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1076 = Options{List: []Option{
+var options1083 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1077 = Wrapper{Options: &options1076, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1084 = Wrapper{Options: &options1083, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1078 = Options{List: []Option{
+var options1085 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1079 = Row{Options: &options1078, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1086 = Row{Options: &options1085, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1080 = Options{List: []Option{
+var options1087 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1081 = Row{Options: &options1080, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1088 = Row{Options: &options1087, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1082 = Options{List: []Option{
+var options1089 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1083 = Row{Options: &options1082, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1090 = Row{Options: &options1089, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1084 = Options{List: []Option{
+var options1091 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1085 = Wrapper{Options: &options1084, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1092 = Wrapper{Options: &options1091, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1086 = Options{List: []Option{
+var options1093 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1087 = Row{Options: &options1086, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1094 = Row{Options: &options1093, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1088 = Options{List: []Option{
+var options1095 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5244,43 +5265,43 @@ var options1088 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1089 = Row{Options: &options1088, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1096 = Row{Options: &options1095, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1090 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1097 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1091 = Options{List: []Option{
+var options1098 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1092 = Row{Options: &options1091, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1099 = Row{Options: &options1098, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1093 = []Act{
+var acts1100 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1094 = Options{List: []Option{
+var options1101 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1095 = Wrapper{Options: &options1094, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1102 = Wrapper{Options: &options1101, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1096 = Options{List: []Option{
+var options1103 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1097 = Row{Options: &options1096, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1104 = Row{Options: &options1103, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1098 = Options{List: []Option{
+var options1105 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1099 = Row{Options: &options1098, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1106 = Row{Options: &options1105, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1100 = Options{List: []Option{
+var options1107 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5288,25 +5309,25 @@ var options1100 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1101 = Wrapper{Options: &options1100, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1108 = Wrapper{Options: &options1107, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1102 = Options{List: []Option{
+var options1109 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1103 = Row{Options: &options1102, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1110 = Row{Options: &options1109, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1104 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1111 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1105 = Options{List: []Option{
+var options1112 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1106 = Row{Options: &options1105, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1113 = Row{Options: &options1112, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1107 = []Act{
+var acts1114 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5328,33 +5349,33 @@ var acts1107 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1108 = Options{List: []Option{
+var options1115 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1109 = Row{Options: &options1108, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1116 = Row{Options: &options1115, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1110 = Options{List: []Option{
+var options1117 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1111 = Row{Options: &options1110, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1118 = Row{Options: &options1117, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1112 = Options{List: []Option{
+var options1119 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1113 = Row{Options: &options1112, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1120 = Row{Options: &options1119, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1114 = Options{List: []Option{
+var options1121 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5364,26 +5385,26 @@ var options1114 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1115 = Wrapper{Options: &options1114, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1122 = Wrapper{Options: &options1121, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1116 = Options{List: []Option{
+var options1123 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1117 = Wrapper{Options: &options1116, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1124 = Wrapper{Options: &options1123, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1118 = Options{List: []Option{
+var options1125 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1119 = Row{Options: &options1118, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1126 = Row{Options: &options1125, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1120 = Row{Options: &options1118, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1127 = Row{Options: &options1125, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1121 = Options{List: []Option{
+var options1128 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5394,9 +5415,9 @@ var options1121 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1122 = Row{Options: &options1121, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1129 = Row{Options: &options1128, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1123 = Options{List: []Option{
+var options1130 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5404,9 +5425,9 @@ var options1123 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1124 = Wrapper{Options: &options1123, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1131 = Wrapper{Options: &options1130, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1125 = Options{List: []Option{
+var options1132 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5416,15 +5437,15 @@ var options1125 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1126 = Wrapper{Options: &options1125, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1133 = Wrapper{Options: &options1132, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1127 = Options{List: []Option{
+var options1134 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1128 = Row{Options: &options1127, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1135 = Row{Options: &options1134, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1129 = Options{List: []Option{
+var options1136 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5436,26 +5457,26 @@ var options1129 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1130 = Row{Options: &options1129, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1137 = Row{Options: &options1136, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1131 = []Act{
+var acts1138 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1132 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1139 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1133 = Options{List: []Option{
+var options1140 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1134 = Row{Options: &options1133, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1141 = Row{Options: &options1140, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1135 = []Act{
+var acts1142 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5479,66 +5500,66 @@ var acts1135 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1136 = Options{List: []Option{
+var options1143 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1137 = Wrapper{Options: &options1136, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1144 = Wrapper{Options: &options1143, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1138 = Options{List: []Option{
+var options1145 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1139 = Row{Options: &options1138, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1146 = Row{Options: &options1145, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1140 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1147 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1141 = Options{List: []Option{
+var options1148 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1142 = Row{Options: &options1141, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1149 = Row{Options: &options1148, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1143 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1150 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1144 = Options{List: []Option{
+var options1151 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1145 = Row{Options: &options1144, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1152 = Row{Options: &options1151, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1146 = Options{List: []Option{
+var options1153 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1147 = Row{Options: &options1146, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1154 = Row{Options: &options1153, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1148 = Options{List: []Option{
+var options1155 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1149 = Row{Options: &options1148, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1156 = Row{Options: &options1155, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1150 = Options{List: []Option{
+var options1157 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1151 = Row{Options: &options1150, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1158 = Row{Options: &options1157, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1152 = Options{List: []Option{
+var options1159 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5547,11 +5568,11 @@ var options1152 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1153 = Row{Options: &options1152, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1160 = Row{Options: &options1159, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1154 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1161 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1155 = Options{List: []Option{
+var options1162 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5559,15 +5580,15 @@ var options1155 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1156 = Row{Options: &options1155, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1163 = Row{Options: &options1162, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1157 = Options{List: []Option{
+var options1164 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1158 = Row{Options: &options1157, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1165 = Row{Options: &options1164, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5590,60 +5611,61 @@ var commands = [...]Command{
 	{Name: "@sourcegraph/amp", Is: 0x100000000},
 	{Name: "@vibe-kit/grok-cli", Is: 0x100000000},
 	{Name: "CompileDaemon", Is: 0x4},
-	{Name: "R", Language: &language6},
-	{Name: "Rscript", Language: &language6, Arity: 2, Is: 0x200000000, Risk: 5},
-	{Name: "VBoxManage", Destroys: acts7},
+	{Name: "PlistBuddy", Row: &row6, Risk: 5},
+	{Name: "R", Language: &language8},
+	{Name: "Rscript", Language: &language8, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "VBoxManage", Destroys: acts9},
 	{Name: "[", Inspector: "test", Is: 0x880000000000, Risk: 1},
 	{Name: "[[", Is: 0x80000000000, Risk: 1},
-	{Name: "aa-complain", Destroys: acts8},
-	{Name: "aa-disable", Destroys: acts8},
-	{Name: "aa-exec", Wrapper: &wrapper10},
-	{Name: "aa-teardown", Destroys: acts8},
+	{Name: "aa-complain", Destroys: acts10},
+	{Name: "aa-disable", Destroys: acts10},
+	{Name: "aa-exec", Wrapper: &wrapper12},
+	{Name: "aa-teardown", Destroys: acts10},
 	{Name: "abduco", Is: 0x4},
 	{Name: "accelerate", Language: &language1},
-	{Name: "ace", Destroys: acts11},
-	{Name: "ack", Row: &row13, Is: 0x800000000, Risk: 1, Recursive: []string{"*"}},
-	{Name: "acli", Destroys: acts14},
+	{Name: "ace", Destroys: acts13},
+	{Name: "ack", Row: &row15, Is: 0x800000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "acli", Destroys: acts16},
 	{Name: "acli rovodev", Is: 0x100000000},
 	{Name: "act", Is: 0x2000000000},
-	{Name: "actionlint", Row: &row16, Risk: 2},
+	{Name: "actionlint", Row: &row18, Risk: 2},
 	{Name: "adb", Arity: 2, Is: 0x100002},
-	{Name: "adb shell", Wrapper: &wrapper18},
+	{Name: "adb shell", Wrapper: &wrapper20},
 	{Name: "addgroup", Risk: 7},
 	{Name: "addr2line", Is: 0x200},
 	{Name: "adduser", Risk: 7},
-	{Name: "adonis", Destroys: acts11},
-	{Name: "aerc", Destroys: acts19},
-	{Name: "ag", Row: &row13, Is: 0x800000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "adonis", Destroys: acts13},
+	{Name: "aerc", Destroys: acts21},
+	{Name: "ag", Row: &row15, Is: 0x800000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "age", Is: 0x100000},
-	{Name: "age-plugin-yubikey", Destroys: acts20},
+	{Name: "age-plugin-yubikey", Destroys: acts22},
 	{Name: "agentgpt", Is: 0x100000000},
 	{Name: "aider", Is: 0x100000000},
 	{Name: "aider-chat", Is: 0x100000000},
-	{Name: "air", Row: &row22, Is: 0x2000000000},
+	{Name: "air", Row: &row24, Is: 0x2000000000},
 	{Name: "alacritty", Is: 0x4},
-	{Name: "alembic", Arity: 2, Is: 0x2000080010, Destroys: acts23},
+	{Name: "alembic", Arity: 2, Is: 0x2000080010, Destroys: acts25},
 	{Name: "alias", Inspector: "state", Is: 0x80000104000, Risk: 5},
-	{Name: "alot", Destroys: acts19},
+	{Name: "alot", Destroys: acts21},
 	{Name: "amazon-q", Is: 0x100000000},
 	{Name: "amp", Is: 0x100000000},
-	{Name: "amplify", Destroys: acts24},
-	{Name: "ansible", Row: &row26, Is: 0x10, Risk: 5, Worse: worse27, Destroys: acts28},
-	{Name: "ansible-console", Row: &row26},
-	{Name: "ansible-galaxy", Row: &row26, Arity: 2},
+	{Name: "amplify", Destroys: acts26},
+	{Name: "ansible", Row: &row28, Is: 0x10, Risk: 5, Worse: worse29, Destroys: acts30},
+	{Name: "ansible-console", Row: &row28},
+	{Name: "ansible-galaxy", Row: &row28, Arity: 2},
 	{Name: "ansible-lint", Is: 0x80010},
-	{Name: "ansible-playbook", Row: &row26, Is: 0x2000000018, Risk: 5, Worse: worse27, Destroys: acts28},
-	{Name: "ansible-pull", Row: &row26},
-	{Name: "ansible-vault", Row: &row26},
-	{Name: "ant", Row: &row30, Arity: 2, Is: 0x2000000008, Risk: 2},
-	{Name: "apk", Arity: 2, Is: 0x10000040100000, Risk: 5, Destroys: acts31},
+	{Name: "ansible-playbook", Row: &row28, Is: 0x2000000018, Risk: 5, Worse: worse29, Destroys: acts30},
+	{Name: "ansible-pull", Row: &row28},
+	{Name: "ansible-vault", Row: &row28},
+	{Name: "ant", Row: &row32, Arity: 2, Is: 0x2000000008, Risk: 2},
+	{Name: "apk", Arity: 2, Is: 0x10000040100000, Risk: 5, Destroys: acts33},
 	{Name: "apk add", Is: 0x200000},
-	{Name: "apl", Language: &language6},
-	{Name: "apparmor_parser", Destroys: acts32},
-	{Name: "apprise", Destroys: acts14},
+	{Name: "apl", Language: &language8},
+	{Name: "apparmor_parser", Destroys: acts34},
+	{Name: "apprise", Destroys: acts16},
 	{Name: "apptainer", Is: 0x200000000000},
-	{Name: "apropos", Row: &row34, Risk: 1},
-	{Name: "apt", Row: &row36, Arity: 2, Is: 0x10000040100000, Risk: 5, Parent: true, Destroys: acts31},
+	{Name: "apropos", Row: &row36, Risk: 1},
+	{Name: "apt", Row: &row38, Arity: 2, Is: 0x10000040100000, Risk: 5, Parent: true, Destroys: acts33},
 	{Name: "apt autoremove", Risk: 6},
 	{Name: "apt install", Is: 0x200000},
 	{Name: "apt list", Risk: 1},
@@ -5652,7 +5674,7 @@ var commands = [...]Command{
 	{Name: "apt remove", Risk: 6},
 	{Name: "apt search", Risk: 1},
 	{Name: "apt show", Risk: 1},
-	{Name: "apt-cache", Row: &row36, Parent: true},
+	{Name: "apt-cache", Row: &row38, Parent: true},
 	{Name: "apt-cache depends", Risk: 1},
 	{Name: "apt-cache dotty", Risk: 1},
 	{Name: "apt-cache dump", Risk: 1},
@@ -5665,73 +5687,73 @@ var commands = [...]Command{
 	{Name: "apt-cache showpkg", Risk: 1},
 	{Name: "apt-cache stats", Risk: 1},
 	{Name: "apt-cache unmet", Risk: 1},
-	{Name: "apt-get", Row: &row36, Arity: 2, Is: 0x10000040100000, Risk: 5, Parent: true, Destroys: acts31},
+	{Name: "apt-get", Row: &row38, Arity: 2, Is: 0x10000040100000, Risk: 5, Parent: true, Destroys: acts33},
 	{Name: "apt-get autoremove", Risk: 6},
 	{Name: "apt-get install", Is: 0x200000},
 	{Name: "apt-get purge", Risk: 6},
 	{Name: "apt-get remove", Risk: 6},
-	{Name: "aptitude", Row: &row36, Destroys: acts31},
-	{Name: "ar", Row: &row3, Inspector: "archiver", Is: 0x200, Risk: 2, Archive: &archive37},
-	{Name: "arc", Destroys: acts38},
+	{Name: "aptitude", Row: &row38, Destroys: acts33},
+	{Name: "ar", Row: &row3, Inspector: "archiver", Is: 0x200, Risk: 2, Archive: &archive39},
+	{Name: "arc", Destroys: acts40},
 	{Name: "arch", Is: 0x44, Risk: 1},
-	{Name: "architect", Destroys: acts38},
+	{Name: "architect", Destroys: acts40},
 	{Name: "arelo", Is: 0x4},
-	{Name: "argocd", Row: &row26, Arity: 2, Destroys: acts39},
+	{Name: "argocd", Row: &row28, Arity: 2, Destroys: acts41},
 	{Name: "argv0", Is: 0x4},
-	{Name: "aria2c", Row: &row40, Is: 0x8008000000000, Risk: 4},
-	{Name: "arp", Row: &row42, Risk: 4},
+	{Name: "aria2c", Row: &row42, Is: 0x8008000000000, Risk: 4},
+	{Name: "arp", Row: &row44, Risk: 4},
 	{Name: "arping", Inspector: "lookup"},
-	{Name: "artisan", Row: &row44, Arity: 2, Destroys: acts45},
+	{Name: "artisan", Row: &row46, Arity: 2, Destroys: acts47},
 	{Name: "artisan tinker", Is: 0x800},
-	{Name: "as", Row: &row47, Is: 0x200},
+	{Name: "as", Row: &row49, Is: 0x200},
 	{Name: "asciinema", Is: 0x4},
-	{Name: "asdf", Arity: 2, Is: 0x40000000, Destroys: acts31},
-	{Name: "asdf exec", Wrapper: &wrapper49, Arity: 3},
+	{Name: "asdf", Arity: 2, Is: 0x40000000, Destroys: acts33},
+	{Name: "asdf exec", Wrapper: &wrapper51, Arity: 3},
 	{Name: "asdf install", Is: 0x100000},
 	{Name: "asdf plugin", Is: 0x100000},
 	{Name: "ash", Handler: "shell", Is: 0x40000},
-	{Name: "asr", Destroys: acts50},
-	{Name: "astro", Row: &row52, Is: 0x2000080018, Parent: true},
+	{Name: "asr", Destroys: acts52},
+	{Name: "astro", Row: &row54, Is: 0x2000080018, Parent: true},
 	{Name: "astro build", Risk: 2},
 	{Name: "at", Inspector: "cron", Is: 0x104000},
 	{Name: "aterm", Is: 0x4},
-	{Name: "atlas", Destroys: acts53},
-	{Name: "atrm", Destroys: acts54},
-	{Name: "attic", Destroys: acts55},
+	{Name: "atlas", Destroys: acts55},
+	{Name: "atrm", Destroys: acts56},
+	{Name: "attic", Destroys: acts57},
 	{Name: "attw", Is: 0x80000},
-	{Name: "auditctl", Destroys: acts56},
+	{Name: "auditctl", Destroys: acts58},
 	{Name: "auggie", Is: 0x100000000},
-	{Name: "austin", Wrapper: &wrapper10},
-	{Name: "auto", Destroys: acts57},
+	{Name: "austin", Wrapper: &wrapper12},
+	{Name: "auto", Destroys: acts59},
 	{Name: "auto-gpt", Is: 0x100000000},
 	{Name: "autogpt", Is: 0x100000000},
 	{Name: "autoload", Inspector: "state"},
-	{Name: "automator", Row: &row58},
-	{Name: "autopep8", Row: &row60, Risk: 3},
+	{Name: "automator", Row: &row60},
+	{Name: "autopep8", Row: &row62, Risk: 3},
 	{Name: "autoreconf", Is: 0x2000000000},
 	{Name: "autossh", Is: 0x4},
-	{Name: "ava", Row: &row62, Is: 0x2000080008, Risk: 2},
-	{Name: "awk", Row: &row64, Arity: 1, Inspector: "awk", Is: 0x4000, Risk: 1},
-	{Name: "aws", Row: &row66, Arity: 3, Inspector: "aws", Is: 0x10000000002, Parent: true, Destroys: acts67, Recursive: []string{"*"}},
+	{Name: "ava", Row: &row64, Is: 0x2000080008, Risk: 2},
+	{Name: "awk", Row: &row66, Arity: 1, Inspector: "awk", Is: 0x4000, Risk: 1},
+	{Name: "aws", Row: &row68, Arity: 3, Inspector: "aws", Is: 0x10000000002, Parent: true, Destroys: acts69, Recursive: []string{"*"}},
 	{Name: "aws *", Parent: true},
-	{Name: "aws * batch-get-*", Risk: 4, Worse: worse68},
+	{Name: "aws * batch-get-*", Risk: 4, Worse: worse70},
 	{Name: "aws * cancel-*", Risk: 6},
 	{Name: "aws * delete-*", Risk: 6},
 	{Name: "aws * deregister-*", Risk: 6},
-	{Name: "aws * describe-*", Risk: 4, Worse: worse68},
+	{Name: "aws * describe-*", Risk: 4, Worse: worse70},
 	{Name: "aws * destroy-*", Risk: 6},
 	{Name: "aws * disable-*", Risk: 6},
-	{Name: "aws * get-*", Risk: 4, Worse: worse68},
-	{Name: "aws * head-*", Risk: 4, Worse: worse68},
-	{Name: "aws * list-*", Risk: 4, Worse: worse68},
-	{Name: "aws * lookup-*", Risk: 4, Worse: worse68},
+	{Name: "aws * get-*", Risk: 4, Worse: worse70},
+	{Name: "aws * head-*", Risk: 4, Worse: worse70},
+	{Name: "aws * list-*", Risk: 4, Worse: worse70},
+	{Name: "aws * lookup-*", Risk: 4, Worse: worse70},
 	{Name: "aws * purge-*", Risk: 6},
 	{Name: "aws * remove-*", Risk: 6},
 	{Name: "aws * stop-*", Risk: 6},
 	{Name: "aws * terminate-*", Risk: 6},
-	{Name: "aws configure", Row: &row69, Is: 0x110000, Parent: true},
-	{Name: "aws configure get", Row: &row71, Risk: 1},
-	{Name: "aws configure list", Row: &row71, Risk: 1},
+	{Name: "aws configure", Row: &row71, Is: 0x110000, Parent: true},
+	{Name: "aws configure get", Row: &row73, Risk: 1},
+	{Name: "aws configure list", Row: &row73, Risk: 1},
 	{Name: "aws ecr", Parent: true},
 	{Name: "aws ecr batch-get-*", Risk: 4},
 	{Name: "aws ecr delete-*", Risk: 6},
@@ -5742,134 +5764,134 @@ var commands = [...]Command{
 	{Name: "aws ecr get-login-password", Is: 0x100000, Risk: 5},
 	{Name: "aws ecr list-*", Risk: 4},
 	{Name: "aws ecs"},
-	{Name: "aws ecs execute-command", Row: &row69},
-	{Name: "aws iam", Is: 0x100000, Risk: 5, Worse: worse72},
-	{Name: "aws kms", Is: 0x100000, Risk: 5, Worse: worse72},
+	{Name: "aws ecs execute-command", Row: &row71},
+	{Name: "aws iam", Is: 0x100000, Risk: 5, Worse: worse74},
+	{Name: "aws kms", Is: 0x100000, Risk: 5, Worse: worse74},
 	{Name: "aws s3", Parent: true},
-	{Name: "aws s3 cp", Transfer: &options73, Risk: 5},
+	{Name: "aws s3 cp", Transfer: &options75, Risk: 5},
 	{Name: "aws s3 ls", Risk: 4},
 	{Name: "aws s3 mb", Risk: 5},
-	{Name: "aws s3 mv", Transfer: &options73, Risk: 6},
+	{Name: "aws s3 mv", Transfer: &options75, Risk: 6},
 	{Name: "aws s3 presign", Risk: 5},
 	{Name: "aws s3 rb", Risk: 6},
 	{Name: "aws s3 rm", Risk: 6},
-	{Name: "aws s3 sync", Transfer: &options73, Risk: 6},
+	{Name: "aws s3 sync", Transfer: &options75, Risk: 6},
 	{Name: "aws s3api", Arity: 4, Is: 0x100000},
-	{Name: "aws secretsmanager", Is: 0x100000, Risk: 5, Worse: worse72},
-	{Name: "aws ssm", Row: &row69, Is: 0x100000, Risk: 5, Worse: worse72},
-	{Name: "aws sso", Row: &row69},
+	{Name: "aws secretsmanager", Is: 0x100000, Risk: 5, Worse: worse74},
+	{Name: "aws ssm", Row: &row71, Is: 0x100000, Risk: 5, Worse: worse74},
+	{Name: "aws sso", Row: &row71},
 	{Name: "aws sts", Parent: true},
 	{Name: "aws sts get-caller-identity", Risk: 4},
-	{Name: "aws-vault", Is: 0x100000, Destroys: acts67},
-	{Name: "aws-vault exec", Wrapper: &wrapper75},
-	{Name: "awslocal", Destroys: acts67},
-	{Name: "axel", Row: &row40},
-	{Name: "az", Row: &row77, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse78, Parent: true, Destroys: acts79, Recursive: []string{"*"}},
+	{Name: "aws-vault", Is: 0x100000, Destroys: acts69},
+	{Name: "aws-vault exec", Wrapper: &wrapper77},
+	{Name: "awslocal", Destroys: acts69},
+	{Name: "axel", Row: &row42},
+	{Name: "az", Row: &row79, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse80, Parent: true, Destroys: acts81, Recursive: []string{"*"}},
 	{Name: "az *", Parent: true},
 	{Name: "az * list", Risk: 4},
 	{Name: "az * show", Risk: 4},
 	{Name: "az account", Is: 0x100000},
 	{Name: "az keyvault", Is: 0x100000},
-	{Name: "az login", Row: &row69, Is: 0x100000},
-	{Name: "az ssh", Row: &row69},
+	{Name: "az login", Row: &row71, Is: 0x100000},
+	{Name: "az ssh", Row: &row71},
 	{Name: "az storage"},
 	{Name: "az storage blob"},
-	{Name: "az storage blob download", Transfer: &options80},
-	{Name: "az storage blob download-batch", Transfer: &options80},
-	{Name: "az storage blob sync", Transfer: &options80},
-	{Name: "az storage blob upload", Transfer: &options80},
-	{Name: "az storage blob upload-batch", Transfer: &options80},
-	{Name: "az storage copy", Transfer: &options80},
+	{Name: "az storage blob download", Transfer: &options82},
+	{Name: "az storage blob download-batch", Transfer: &options82},
+	{Name: "az storage blob sync", Transfer: &options82},
+	{Name: "az storage blob upload", Transfer: &options82},
+	{Name: "az storage blob upload-batch", Transfer: &options82},
+	{Name: "az storage copy", Transfer: &options82},
 	{Name: "az storage file"},
-	{Name: "az storage file download", Transfer: &options80},
-	{Name: "az storage file download-batch", Transfer: &options80},
-	{Name: "az storage file upload", Transfer: &options80},
-	{Name: "az storage file upload-batch", Transfer: &options80},
+	{Name: "az storage file download", Transfer: &options82},
+	{Name: "az storage file download-batch", Transfer: &options82},
+	{Name: "az storage file upload", Transfer: &options82},
+	{Name: "az storage file upload-batch", Transfer: &options82},
 	{Name: "az storage fs"},
 	{Name: "az storage fs directory"},
-	{Name: "az storage fs directory upload", Transfer: &options80},
+	{Name: "az storage fs directory upload", Transfer: &options82},
 	{Name: "az storage fs file"},
-	{Name: "az storage fs file upload", Transfer: &options80},
+	{Name: "az storage fs file upload", Transfer: &options82},
 	{Name: "az vm", Parent: true},
 	{Name: "az vm list", Risk: 4},
-	{Name: "az vm run-command", Row: &row69},
+	{Name: "az vm run-command", Row: &row71},
 	{Name: "az vm show", Risk: 4},
-	{Name: "azcopy", Inspector: "transfer", Is: 0x8000000000, Destroys: acts81, Recursive: []string{"*"}},
-	{Name: "azcopy copy", Transfer: &options82},
-	{Name: "azcopy cp", Transfer: &options82},
-	{Name: "azcopy sync", Transfer: &options82},
+	{Name: "azcopy", Inspector: "transfer", Is: 0x8000000000, Destroys: acts83, Recursive: []string{"*"}},
+	{Name: "azcopy copy", Transfer: &options84},
+	{Name: "azcopy cp", Transfer: &options84},
+	{Name: "azcopy sync", Transfer: &options84},
 	{Name: "b2", Inspector: "transfer", Is: 0x8000000000, Recursive: []string{"*"}},
-	{Name: "b2 download-file-by-name", Transfer: &options83},
+	{Name: "b2 download-file-by-name", Transfer: &options85},
 	{Name: "b2 file"},
-	{Name: "b2 file upload", Transfer: &options83},
-	{Name: "b2 sync", Transfer: &options83},
-	{Name: "b2 upload-file", Transfer: &options83},
-	{Name: "b2sum", Row: &row85, Risk: 1},
-	{Name: "babel", Row: &row87, Is: 0x2000080000, Risk: 2},
-	{Name: "babel-node", Language: &language6},
+	{Name: "b2 file upload", Transfer: &options85},
+	{Name: "b2 sync", Transfer: &options85},
+	{Name: "b2 upload-file", Transfer: &options85},
+	{Name: "b2sum", Row: &row87, Risk: 1},
+	{Name: "babel", Row: &row89, Is: 0x2000080000, Risk: 2},
+	{Name: "babel-node", Language: &language8},
 	{Name: "babyagi", Is: 0x100000000},
 	{Name: "background", Is: 0x4},
 	{Name: "backtick", Is: 0x4},
 	{Name: "bacon", Arity: 2, Is: 0x2000000000},
-	{Name: "badblocks", Is: 0x4000000000, Risk: 6, Destroys: acts88},
-	{Name: "bandit", Row: &row89, Is: 0x80000, Risk: 2, Worse: worse90},
-	{Name: "bao", Is: 0x100000, Destroys: acts91},
-	{Name: "base32", Row: &row93, Risk: 1},
-	{Name: "base64", Row: &row93, Risk: 1},
-	{Name: "basecamp", Destroys: acts14},
-	{Name: "basedpyright", Risk: 2, Worse: worse90},
+	{Name: "badblocks", Is: 0x4000000000, Risk: 6, Destroys: acts90},
+	{Name: "bandit", Row: &row91, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "bao", Is: 0x100000, Destroys: acts93},
+	{Name: "base32", Row: &row95, Risk: 1},
+	{Name: "base64", Row: &row95, Risk: 1},
+	{Name: "basecamp", Destroys: acts16},
+	{Name: "basedpyright", Risk: 2, Worse: worse92},
 	{Name: "basename", Is: 0x400000000000000, Risk: 1},
-	{Name: "basenc", Row: &row93, Risk: 1},
+	{Name: "basenc", Row: &row95, Risk: 1},
 	{Name: "bash", Arity: 2, Handler: "shell", Is: 0x200040000, Risk: 5, Parent: true},
-	{Name: "bash -n", Risk: 2, Worse: worse94},
-	{Name: "bat", Row: &row96, Risk: 1},
+	{Name: "bash -n", Risk: 2, Worse: worse96},
+	{Name: "bat", Row: &row98, Risk: 1},
 	{Name: "batch", Inspector: "cron", Is: 0x104000},
-	{Name: "bats", Row: &row98, Is: 0x8, Risk: 2},
-	{Name: "bazel", Row: &row100, Arity: 2, Is: 0x402040000018, Risk: 2, Parent: true},
+	{Name: "bats", Row: &row100, Is: 0x8, Risk: 2},
+	{Name: "bazel", Row: &row102, Arity: 2, Is: 0x402040000018, Risk: 2, Parent: true},
 	{Name: "bazel aquery", Risk: 1},
 	{Name: "bazel build", Risk: 2},
 	{Name: "bazel clean", Risk: 3},
 	{Name: "bazel coverage", Risk: 2},
 	{Name: "bazel cquery", Risk: 1},
-	{Name: "bazel info", Risk: 1, Worse: worse101},
+	{Name: "bazel info", Risk: 1, Worse: worse103},
 	{Name: "bazel query", Risk: 1},
 	{Name: "bazel test", Risk: 2},
 	{Name: "bazel version", Risk: 1},
-	{Name: "bb", Language: &language6},
-	{Name: "bc", Row: &row103, Inspector: "calc", Risk: 1},
-	{Name: "bcachefs", Destroys: acts88},
-	{Name: "bear", Wrapper: &wrapper10},
-	{Name: "bee", Destroys: acts53},
-	{Name: "beeline", Row: &row104, Is: 0x4000000},
+	{Name: "bb", Language: &language8},
+	{Name: "bc", Row: &row105, Inspector: "calc", Risk: 1},
+	{Name: "bcachefs", Destroys: acts90},
+	{Name: "bear", Wrapper: &wrapper12},
+	{Name: "bee", Destroys: acts55},
+	{Name: "beeline", Row: &row106, Is: 0x4000000},
 	{Name: "beesu", Is: 0x2000000000001, Risk: 7},
 	{Name: "behave", Is: 0x8},
 	{Name: "berglas", Is: 0x100000},
 	{Name: "bg", Risk: 1},
 	{Name: "bin/bundle"},
-	{Name: "bin/bundle exec", Wrapper: &wrapper49},
+	{Name: "bin/bundle exec", Wrapper: &wrapper51},
 	{Name: "bind", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "bindkey", Inspector: "state"},
-	{Name: "biome", Row: &row106, Is: 0x80008, Risk: 2, Worse: worse107},
-	{Name: "black", Row: &row89, Inspector: "formatter", Is: 0x80000, Risk: 3},
+	{Name: "biome", Row: &row108, Is: 0x80008, Risk: 2, Worse: worse109},
+	{Name: "black", Row: &row91, Inspector: "formatter", Is: 0x80000, Risk: 3},
 	{Name: "bleep", Is: 0x2000000000},
-	{Name: "blkdiscard", Is: 0x4000000000, Risk: 6, Destroys: acts88},
+	{Name: "blkdiscard", Is: 0x4000000000, Risk: 6, Destroys: acts90},
 	{Name: "bmake", Is: 0x2000000000},
-	{Name: "bolt", Arity: 2, Destroys: acts28},
-	{Name: "borg", Destroys: acts55},
+	{Name: "bolt", Arity: 2, Destroys: acts30},
+	{Name: "borg", Destroys: acts57},
 	{Name: "bosh", Arity: 2},
-	{Name: "boundary", Row: &row26, Destroys: acts108},
+	{Name: "boundary", Row: &row28, Destroys: acts110},
 	{Name: "box64", Is: 0x4},
 	{Name: "box86", Is: 0x4},
-	{Name: "bpftrace", Row: &row104},
-	{Name: "bputil", Destroys: acts109},
-	{Name: "bpython", Language: &language111, Is: 0x100000},
-	{Name: "bq", Inspector: "transfer", Is: 0x4000000, Destroys: acts112},
-	{Name: "bq load", Transfer: &options83},
+	{Name: "bpftrace", Row: &row106},
+	{Name: "bputil", Destroys: acts111},
+	{Name: "bpython", Language: &language113, Is: 0x100000},
+	{Name: "bq", Inspector: "transfer", Is: 0x4000000, Destroys: acts114},
+	{Name: "bq load", Transfer: &options85},
 	{Name: "bq query", Is: 0x800},
-	{Name: "bqn", Language: &language6},
-	{Name: "brakeman", Row: &row114},
+	{Name: "bqn", Language: &language8},
+	{Name: "brakeman", Row: &row116},
 	{Name: "break", Is: 0x800000000000, Risk: 1},
-	{Name: "brew", Arity: 2, Is: 0x10100040100000, Parent: true, Destroys: acts115},
+	{Name: "brew", Arity: 2, Is: 0x10100040100000, Parent: true, Destroys: acts117},
 	{Name: "brew --prefix", Is: 0x40, Risk: 4},
 	{Name: "brew config", Risk: 4},
 	{Name: "brew deps", Risk: 4},
@@ -5884,32 +5906,32 @@ var commands = [...]Command{
 	{Name: "brew services", Arity: 3},
 	{Name: "brew tap", Is: 0x200000},
 	{Name: "brew upgrade", Is: 0x200000},
-	{Name: "brotli", Row: &row117},
+	{Name: "brotli", Row: &row119},
 	{Name: "browser-use", Is: 0x100000000},
-	{Name: "bru", Destroys: acts118},
-	{Name: "bruno", Destroys: acts118},
-	{Name: "bsqldb", Row: &row104},
-	{Name: "bsub", Wrapper: &wrapper119},
-	{Name: "btrfs", Destroys: acts88},
-	{Name: "buck2", Row: &row121, Is: 0x2000000008, Risk: 2},
-	{Name: "buf", Row: &row123, Arity: 2, Parent: true},
+	{Name: "bru", Destroys: acts120},
+	{Name: "bruno", Destroys: acts120},
+	{Name: "bsqldb", Row: &row106},
+	{Name: "bsub", Wrapper: &wrapper121},
+	{Name: "btrfs", Destroys: acts90},
+	{Name: "buck2", Row: &row123, Is: 0x2000000008, Risk: 2},
+	{Name: "buf", Row: &row125, Arity: 2, Parent: true},
 	{Name: "buf build", Risk: 2},
 	{Name: "buf lint", Risk: 2},
-	{Name: "buffalo", Destroys: acts53},
-	{Name: "buildah", Is: 0x200000000000, Destroys: acts124},
-	{Name: "buildcache", Wrapper: &wrapper10},
+	{Name: "buffalo", Destroys: acts55},
+	{Name: "buildah", Is: 0x200000000000, Destroys: acts126},
+	{Name: "buildcache", Wrapper: &wrapper12},
 	{Name: "buildevents", Is: 0x4},
 	{Name: "buildozer", Is: 0x2000000000},
-	{Name: "builtin", Wrapper: &wrapper125, Is: 0x2000000000000, Risk: 5},
-	{Name: "bun", Row: &row127, Language: &language129, Arity: 2, Inspector: "npm", Is: 0x110022c0000418, Parent: true, Destroys: acts130},
+	{Name: "builtin", Wrapper: &wrapper127, Is: 0x2000000000000, Risk: 5},
+	{Name: "bun", Row: &row129, Language: &language131, Arity: 2, Inspector: "npm", Is: 0x110022c0000418, Parent: true, Destroys: acts132},
 	{Name: "bun add", Is: 0x300000},
 	{Name: "bun build", Risk: 2},
-	{Name: "bun create", Row: &row131, Is: 0x300000},
+	{Name: "bun create", Row: &row133, Is: 0x300000},
 	{Name: "bun exec", Is: 0x800},
-	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse132},
-	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse132},
-	{Name: "bun link", Row: &row131, Risk: 3},
-	{Name: "bun pm", Row: &row134, Arity: 3, Risk: 5, Parent: true},
+	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "bun link", Row: &row133, Risk: 3},
+	{Name: "bun pm", Row: &row136, Arity: 3, Risk: 5, Parent: true},
 	{Name: "bun pm bin", Risk: 1},
 	{Name: "bun pm hash", Risk: 1},
 	{Name: "bun pm hash-print", Risk: 1},
@@ -5917,21 +5939,21 @@ var commands = [...]Command{
 	{Name: "bun pm list", Risk: 1},
 	{Name: "bun pm ls", Risk: 1},
 	{Name: "bun pm whoami", Risk: 1},
-	{Name: "bun publish", Row: &row131, Risk: 6},
+	{Name: "bun publish", Row: &row133, Risk: 6},
 	{Name: "bun remove", Is: 0x100000, Risk: 3},
 	{Name: "bun repl", Is: 0x800},
 	{Name: "bun rm", Risk: 3},
-	{Name: "bun run", Row: &row135, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse132},
-	{Name: "bun test", Row: &row134, Risk: 2},
+	{Name: "bun run", Row: &row137, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "bun test", Row: &row136, Risk: 2},
 	{Name: "bun unlink", Risk: 3},
 	{Name: "bun update", Is: 0x300000},
-	{Name: "bun upgrade", Row: &row131, Is: 0x100000},
-	{Name: "bun x", Wrapper: &wrapper137, Arity: 3, Is: 0x1000000000000},
-	{Name: "bundle", Row: &row139, Arity: 2, Is: 0x2040000010, Parent: true},
+	{Name: "bun upgrade", Row: &row133, Is: 0x100000},
+	{Name: "bun x", Wrapper: &wrapper139, Arity: 3, Is: 0x1000000000000},
+	{Name: "bundle", Row: &row141, Arity: 2, Is: 0x2040000010, Parent: true},
 	{Name: "bundle add", Is: 0x300000},
 	{Name: "bundle check", Risk: 4},
 	{Name: "bundle console", Is: 0x800},
-	{Name: "bundle exec", Wrapper: &wrapper49, Arity: 3, Parent: true},
+	{Name: "bundle exec", Wrapper: &wrapper51, Arity: 3, Parent: true},
 	{Name: "bundle exec rspec", Risk: 2},
 	{Name: "bundle exec rubocop", Risk: 2},
 	{Name: "bundle info", Risk: 4},
@@ -5940,27 +5962,27 @@ var commands = [...]Command{
 	{Name: "bundle outdated", Risk: 4},
 	{Name: "bundle show", Risk: 4},
 	{Name: "bundle update", Is: 0x100000, Risk: 4},
-	{Name: "bunx", Wrapper: &wrapper137, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
-	{Name: "bunzip2", Row: &row141, Risk: 3},
-	{Name: "bup", Destroys: acts55},
+	{Name: "bunx", Wrapper: &wrapper139, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
+	{Name: "bunzip2", Row: &row143, Risk: 3},
+	{Name: "bup", Destroys: acts57},
 	{Name: "busted", Risk: 2},
-	{Name: "busybox", Wrapper: &wrapper125},
-	{Name: "bw", Is: 0x100000, Destroys: acts20},
+	{Name: "busybox", Wrapper: &wrapper127},
+	{Name: "bw", Is: 0x100000, Destroys: acts22},
 	{Name: "bwrap", Is: 0x4},
 	{Name: "byobu", Is: 0x4},
-	{Name: "bzcat", Row: &row143, Risk: 1, Recursive: []string{"-r", "--recursive"}},
-	{Name: "bzdiff", Row: &row145},
-	{Name: "bzgrep", Row: &row147, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "bzip2", Row: &row141, Risk: 3},
-	{Name: "bzless", Row: &row145},
-	{Name: "bzmore", Row: &row145},
-	{Name: "bzr", Destroys: acts148},
-	{Name: "c++", Row: &row150, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "bzcat", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
+	{Name: "bzdiff", Row: &row147},
+	{Name: "bzgrep", Row: &row149, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "bzip2", Row: &row143, Risk: 3},
+	{Name: "bzless", Row: &row147},
+	{Name: "bzmore", Row: &row147},
+	{Name: "bzr", Destroys: acts150},
+	{Name: "c++", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "c++filt", Is: 0x200},
-	{Name: "c8", Row: &row152, Is: 0x80008},
+	{Name: "c8", Row: &row154, Is: 0x80008},
 	{Name: "c89", Is: 0x200},
 	{Name: "c99", Is: 0x200},
-	{Name: "cabal", Row: &row154, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts155},
+	{Name: "cabal", Row: &row156, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts157},
 	{Name: "cabal bench", Risk: 2},
 	{Name: "cabal build", Risk: 2},
 	{Name: "cabal check", Risk: 2},
@@ -5968,134 +5990,134 @@ var commands = [...]Command{
 	{Name: "cabal install", Is: 0x100000},
 	{Name: "cabal repl", Is: 0x800},
 	{Name: "cabal test", Risk: 2},
-	{Name: "caffeinate", Wrapper: &wrapper157},
+	{Name: "caffeinate", Wrapper: &wrapper159},
 	{Name: "cage", Is: 0x4},
-	{Name: "cake", Destroys: acts158},
+	{Name: "cake", Destroys: acts160},
 	{Name: "cal", Risk: 1},
 	{Name: "calife", Is: 0x2000000000001, Risk: 7},
-	{Name: "cap", Arity: 2, Destroys: acts28},
-	{Name: "capsh", Wrapper: &wrapper160, Is: 0x1},
-	{Name: "cargo", Row: &row162, Arity: 2, Inspector: "cargo", Is: 0x10000040001010, Parent: true, Destroys: acts163},
-	{Name: "cargo add", Row: &row131, Is: 0x300000, Risk: 4},
+	{Name: "cap", Arity: 2, Destroys: acts30},
+	{Name: "capsh", Wrapper: &wrapper162, Is: 0x1},
+	{Name: "cargo", Row: &row164, Arity: 2, Inspector: "cargo", Is: 0x10000040001010, Parent: true, Destroys: acts165},
+	{Name: "cargo add", Row: &row133, Is: 0x300000, Risk: 4},
 	{Name: "cargo audit", Risk: 4},
-	{Name: "cargo b", Row: &row165, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo bench", Row: &row165, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo binstall", Row: &row131, Is: 0x100000},
-	{Name: "cargo build", Row: &row165, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo c", Row: &row165, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo check", Row: &row165, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo clean", Row: &row165, Risk: 3},
-	{Name: "cargo clippy", Row: &row165, Is: 0x2000000000, Risk: 2, Worse: worse166},
+	{Name: "cargo b", Row: &row167, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo bench", Row: &row167, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo binstall", Row: &row133, Is: 0x100000},
+	{Name: "cargo build", Row: &row167, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo c", Row: &row167, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo check", Row: &row167, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo clean", Row: &row167, Risk: 3},
+	{Name: "cargo clippy", Row: &row167, Is: 0x2000000000, Risk: 2, Worse: worse168},
 	{Name: "cargo d", Is: 0x2000000000},
 	{Name: "cargo deny", Risk: 4},
-	{Name: "cargo doc", Row: &row165, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo doc", Row: &row167, Is: 0x2000000000, Risk: 2},
 	{Name: "cargo eval", Is: 0x800},
 	{Name: "cargo expand", Is: 0x2000000000},
 	{Name: "cargo fetch", Risk: 4},
-	{Name: "cargo fix", Row: &row165, Is: 0x2000100000, Risk: 3},
-	{Name: "cargo fmt", Row: &row165, Passes: []string{"rustfmt"}, Risk: 3},
-	{Name: "cargo generate", Row: &row131},
+	{Name: "cargo fix", Row: &row167, Is: 0x2000100000, Risk: 3},
+	{Name: "cargo fmt", Row: &row167, Passes: []string{"rustfmt"}, Risk: 3},
+	{Name: "cargo generate", Row: &row133},
 	{Name: "cargo generate-lockfile", Risk: 4},
-	{Name: "cargo help", Row: &row165, Risk: 1},
+	{Name: "cargo help", Row: &row167, Risk: 1},
 	{Name: "cargo info", Risk: 4},
-	{Name: "cargo init", Row: &row131, Risk: 3},
-	{Name: "cargo install", Row: &row131, Is: 0x2000300000, Risk: 5},
-	{Name: "cargo llvm-cov", Row: &row168, Arity: 3, Is: 0x2000000000, Risk: 2, Worse: worse132},
-	{Name: "cargo locate-project", Row: &row165, Risk: 1},
-	{Name: "cargo login", Row: &row131, Is: 0x100000, Risk: 6},
+	{Name: "cargo init", Row: &row133, Risk: 3},
+	{Name: "cargo install", Row: &row133, Is: 0x2000300000, Risk: 5},
+	{Name: "cargo llvm-cov", Row: &row170, Arity: 3, Is: 0x2000000000, Risk: 2, Worse: worse134},
+	{Name: "cargo locate-project", Row: &row167, Risk: 1},
+	{Name: "cargo login", Row: &row133, Is: 0x100000, Risk: 6},
 	{Name: "cargo logout", Risk: 6},
-	{Name: "cargo metadata", Row: &row165, Risk: 1},
+	{Name: "cargo metadata", Row: &row167, Risk: 1},
 	{Name: "cargo miri", Is: 0x2000000000},
-	{Name: "cargo new", Row: &row131, Risk: 3},
-	{Name: "cargo nextest", Row: &row170, Arity: 3, Is: 0x2000000000, Risk: 2, Parent: true},
+	{Name: "cargo new", Row: &row133, Risk: 3},
+	{Name: "cargo nextest", Row: &row172, Arity: 3, Is: 0x2000000000, Risk: 2, Parent: true},
 	{Name: "cargo nextest list", Risk: 2},
 	{Name: "cargo nextest run", Risk: 2},
 	{Name: "cargo nextest show-config", Risk: 2},
 	{Name: "cargo outdated", Risk: 4},
-	{Name: "cargo owner", Row: &row131, Risk: 6},
+	{Name: "cargo owner", Row: &row133, Risk: 6},
 	{Name: "cargo package", Is: 0x2000000000},
-	{Name: "cargo pkgid", Row: &row165, Risk: 1},
-	{Name: "cargo publish", Row: &row131, Is: 0x2000100000, Risk: 6},
-	{Name: "cargo r", Row: &row165, Is: 0x2000000000, Risk: 5},
-	{Name: "cargo read-manifest", Row: &row165, Risk: 1},
-	{Name: "cargo remove", Row: &row131, Is: 0x100000, Risk: 3},
-	{Name: "cargo run", Row: &row165, Is: 0x2000000000, Risk: 5},
-	{Name: "cargo rustc", Row: &row165, Is: 0x2000000000},
+	{Name: "cargo pkgid", Row: &row167, Risk: 1},
+	{Name: "cargo publish", Row: &row133, Is: 0x2000100000, Risk: 6},
+	{Name: "cargo r", Row: &row167, Is: 0x2000000000, Risk: 5},
+	{Name: "cargo read-manifest", Row: &row167, Risk: 1},
+	{Name: "cargo remove", Row: &row133, Is: 0x100000, Risk: 3},
+	{Name: "cargo run", Row: &row167, Is: 0x2000000000, Risk: 5},
+	{Name: "cargo rustc", Row: &row167, Is: 0x2000000000},
 	{Name: "cargo rustdoc", Is: 0x2000000000},
 	{Name: "cargo script", Is: 0x800, Risk: 5},
 	{Name: "cargo search", Risk: 4},
-	{Name: "cargo t", Row: &row165, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo t", Row: &row167, Is: 0x2000000000, Risk: 2},
 	{Name: "cargo tarpaulin", Is: 0x2000000000},
-	{Name: "cargo test", Row: &row165, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo tree", Row: &row165, Risk: 1},
-	{Name: "cargo uninstall", Row: &row131},
-	{Name: "cargo update", Row: &row165, Is: 0x100000, Risk: 4},
+	{Name: "cargo test", Row: &row167, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo tree", Row: &row167, Risk: 1},
+	{Name: "cargo uninstall", Row: &row133},
+	{Name: "cargo update", Row: &row167, Is: 0x100000, Risk: 4},
 	{Name: "cargo vendor", Risk: 4},
-	{Name: "cargo verify-project", Row: &row165, Risk: 1},
-	{Name: "cargo version", Row: &row165, Risk: 1},
-	{Name: "cargo watch", Wrapper: &wrapper172, Is: 0x2000000000},
+	{Name: "cargo verify-project", Row: &row167, Risk: 1},
+	{Name: "cargo version", Row: &row167, Risk: 1},
+	{Name: "cargo watch", Wrapper: &wrapper174, Is: 0x2000000000},
 	{Name: "cargo xtask", Is: 0x2000000000, Risk: 5},
-	{Name: "cargo yank", Row: &row131, Risk: 6},
-	{Name: "cat", Row: &row145, Arity: 1, Risk: 1},
-	{Name: "catatonit", Wrapper: &wrapper10},
-	{Name: "catchsegv", Wrapper: &wrapper174},
-	{Name: "cc", Row: &row150, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "ccache", Wrapper: &wrapper10},
+	{Name: "cargo yank", Row: &row133, Risk: 6},
+	{Name: "cat", Row: &row147, Arity: 1, Risk: 1},
+	{Name: "catatonit", Wrapper: &wrapper12},
+	{Name: "catchsegv", Wrapper: &wrapper176},
+	{Name: "cc", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "ccache", Wrapper: &wrapper12},
 	{Name: "ccr", Is: 0x100000000},
 	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x2000000000100000, Risk: 1},
-	{Name: "cdk", Row: &row176, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts177},
-	{Name: "cdk diff", Row: &row178, Risk: 4},
-	{Name: "cdk list", Row: &row178, Risk: 2},
-	{Name: "cdk ls", Row: &row178, Risk: 2},
-	{Name: "cdk synth", Row: &row178, Risk: 2},
-	{Name: "cdk synthesize", Row: &row178, Risk: 2},
-	{Name: "cdk8s", Destroys: acts177},
-	{Name: "cdktf", Destroys: acts177},
-	{Name: "certutil", Destroys: acts20},
-	{Name: "cfdisk", Is: 0x4000000000, Destroys: acts88},
-	{Name: "cgdb", Row: &row104, Wrapper: &wrapper180},
-	{Name: "cgexec", Wrapper: &wrapper10},
-	{Name: "chage", Is: 0x100000, Risk: 7, Destroys: acts181},
-	{Name: "chalice", Destroys: acts38},
+	{Name: "cdk", Row: &row178, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts179},
+	{Name: "cdk diff", Row: &row180, Risk: 4},
+	{Name: "cdk list", Row: &row180, Risk: 2},
+	{Name: "cdk ls", Row: &row180, Risk: 2},
+	{Name: "cdk synth", Row: &row180, Risk: 2},
+	{Name: "cdk synthesize", Row: &row180, Risk: 2},
+	{Name: "cdk8s", Destroys: acts179},
+	{Name: "cdktf", Destroys: acts179},
+	{Name: "certutil", Destroys: acts22},
+	{Name: "cfdisk", Is: 0x4000000000, Destroys: acts90},
+	{Name: "cgdb", Row: &row106, Wrapper: &wrapper182},
+	{Name: "cgexec", Wrapper: &wrapper12},
+	{Name: "chage", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "chalice", Destroys: acts40},
 	{Name: "chamber", Is: 0x100000},
-	{Name: "chamber exec", Wrapper: &wrapper183},
-	{Name: "changeset", Is: 0x80000, Destroys: acts57},
-	{Name: "chattr", Row: &row185, Is: 0x100000, Wipes: "closed"},
-	{Name: "chcon", Row: &row187},
-	{Name: "checkov", Row: &row189, Risk: 2, Worse: worse90},
-	{Name: "chef", Row: &row26},
-	{Name: "chef-client", Row: &row26, Destroys: acts28},
+	{Name: "chamber exec", Wrapper: &wrapper185},
+	{Name: "changeset", Is: 0x80000, Destroys: acts59},
+	{Name: "chattr", Row: &row187, Is: 0x100000, Wipes: "closed"},
+	{Name: "chcon", Row: &row189},
+	{Name: "checkov", Row: &row191, Risk: 2, Worse: worse92},
+	{Name: "chef", Row: &row28},
+	{Name: "chef-client", Row: &row28, Destroys: acts30},
 	{Name: "chfn", Risk: 7},
-	{Name: "chgrp", Row: &row187, Is: 0x100000, Risk: 3, Wipes: "closed"},
-	{Name: "chibi-scheme", Language: &language6},
-	{Name: "chisel", Row: &row40},
-	{Name: "chmod", Row: &row187, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
-	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts190},
+	{Name: "chgrp", Row: &row189, Is: 0x100000, Risk: 3, Wipes: "closed"},
+	{Name: "chibi-scheme", Language: &language8},
+	{Name: "chisel", Row: &row42},
+	{Name: "chmod", Row: &row189, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts192},
 	{Name: "chokidar", Is: 0x4},
-	{Name: "choom", Wrapper: &wrapper192},
-	{Name: "chown", Row: &row187, Is: 0x80000100000, Risk: 3, Wipes: "closed"},
-	{Name: "chpasswd", Risk: 7, Destroys: acts181},
-	{Name: "chpst", Wrapper: &wrapper10},
-	{Name: "chronic", Wrapper: &wrapper174},
-	{Name: "chroot", Wrapper: &wrapper194, Is: 0x1, Risk: 7},
-	{Name: "chrt", Wrapper: &wrapper196},
+	{Name: "choom", Wrapper: &wrapper194},
+	{Name: "chown", Row: &row189, Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "chpasswd", Risk: 7, Destroys: acts183},
+	{Name: "chpst", Wrapper: &wrapper12},
+	{Name: "chronic", Wrapper: &wrapper176},
+	{Name: "chroot", Wrapper: &wrapper196, Is: 0x1, Risk: 7},
+	{Name: "chrt", Wrapper: &wrapper198},
 	{Name: "chsh", Risk: 7},
-	{Name: "cilium", Destroys: acts39},
+	{Name: "cilium", Destroys: acts41},
 	{Name: "circleci", Arity: 2, Is: 0x2000000000},
 	{Name: "circusd", Is: 0x4},
-	{Name: "civo", Destroys: acts197},
-	{Name: "cksum", Row: &row199, Risk: 1},
+	{Name: "civo", Destroys: acts199},
+	{Name: "cksum", Row: &row201, Risk: 1},
 	{Name: "cl", Is: 0x200},
-	{Name: "clang", Row: &row150, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "clang++", Row: &row150, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang++", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang-check", Is: 0x200},
 	{Name: "clang-cl", Is: 0x200},
 	{Name: "clang-cpp", Is: 0x200},
-	{Name: "clang-format", Row: &row201, Is: 0x200, Risk: 2, Worse: worse107},
+	{Name: "clang-format", Row: &row203, Is: 0x200, Risk: 2, Worse: worse109},
 	{Name: "clang-query", Is: 0x200},
-	{Name: "clang-tidy", Row: &row203, Is: 0x200, Risk: 2, Worse: worse90},
+	{Name: "clang-tidy", Row: &row205, Is: 0x200, Risk: 2, Worse: worse92},
 	{Name: "clangd", Is: 0x200},
-	{Name: "clasp", Destroys: acts155},
+	{Name: "clasp", Destroys: acts157},
 	{Name: "claude", Is: 0x100000000},
 	{Name: "claude-agent-sdk", Is: 0x100000000},
 	{Name: "claude-code", Is: 0x100000000},
@@ -6104,53 +6126,53 @@ var commands = [...]Command{
 	{Name: "claude-squad", Is: 0x100000000},
 	{Name: "clawdbot", Is: 0x100000000},
 	{Name: "clear", Risk: 1},
-	{Name: "clickhouse", Row: &row104, Is: 0x4000000, Destroys: acts204},
-	{Name: "clickhouse-client", Row: &row206, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts204},
-	{Name: "clickhouse-local", Row: &row206, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts204},
-	{Name: "clickup", Destroys: acts14},
+	{Name: "clickhouse", Row: &row106, Is: 0x4000000, Destroys: acts206},
+	{Name: "clickhouse-client", Row: &row208, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts206},
+	{Name: "clickhouse-local", Row: &row208, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts206},
+	{Name: "clickup", Destroys: acts16},
 	{Name: "cline", Is: 0x100000000},
 	{Name: "cline-cli", Is: 0x100000000},
 	{Name: "clinic", Is: 0x4},
-	{Name: "clippy-driver", Risk: 2, Worse: worse90},
-	{Name: "clisp", Language: &language6},
-	{Name: "clj", Row: &row208, Language: &language210, Is: 0x2000000010},
-	{Name: "cloc", Row: &row212, Risk: 5},
-	{Name: "clojure", Row: &row208, Language: &language210, Is: 0x2000000010},
-	{Name: "cloudflared", Row: &row40, Is: 0x10000000000, Destroys: acts197},
+	{Name: "clippy-driver", Risk: 2, Worse: worse92},
+	{Name: "clisp", Language: &language8},
+	{Name: "clj", Row: &row210, Language: &language212, Is: 0x2000000010},
+	{Name: "cloc", Row: &row214, Risk: 5},
+	{Name: "clojure", Row: &row210, Language: &language212, Is: 0x2000000010},
+	{Name: "cloudflared", Row: &row42, Is: 0x10000000000, Destroys: acts199},
 	{Name: "cloudsqlproxy", Is: 0x4000000},
 	{Name: "clush", Is: 0x4},
-	{Name: "cmake", Row: &row214, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse215},
-	{Name: "cmd", Row: &row58, Is: 0x100000},
-	{Name: "cmp", Row: &row217, Risk: 1},
+	{Name: "cmake", Row: &row216, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse217},
+	{Name: "cmd", Row: &row60, Is: 0x100000},
+	{Name: "cmp", Row: &row219, Risk: 1},
 	{Name: "cn", Is: 0x100000000},
 	{Name: "cockroach", Is: 0x4000000},
 	{Name: "cockroach sql", Is: 0x800},
-	{Name: "code", Row: &row218, Is: 0x40000000},
+	{Name: "code", Row: &row220, Is: 0x40000000},
 	{Name: "code --install-extension", Is: 0x200000},
 	{Name: "codebuff", Is: 0x100000000},
 	{Name: "codename-goose", Is: 0x100000000},
-	{Name: "codespell", Row: &row219, Risk: 2, Worse: worse90},
+	{Name: "codespell", Row: &row221, Risk: 2, Worse: worse92},
 	{Name: "codex", Is: 0x100000000},
 	{Name: "codex-cli", Is: 0x100000000},
 	{Name: "cody", Is: 0x100000000},
 	{Name: "cody-agent", Is: 0x100000000},
-	{Name: "coffee", Language: &language6},
-	{Name: "col", Row: &row145},
-	{Name: "colima", Destroys: acts124},
-	{Name: "colordiff", Row: &row221, Risk: 1, Recursive: []string{"*"}},
-	{Name: "colrm", Row: &row145},
-	{Name: "column", Row: &row223, Risk: 1},
-	{Name: "comm", Row: &row225, Risk: 1},
+	{Name: "coffee", Language: &language8},
+	{Name: "col", Row: &row147},
+	{Name: "colima", Destroys: acts126},
+	{Name: "colordiff", Row: &row223, Risk: 1, Recursive: []string{"*"}},
+	{Name: "colrm", Row: &row147},
+	{Name: "column", Row: &row225, Risk: 1},
+	{Name: "comm", Row: &row227, Risk: 1},
 	{Name: "command", Handler: "command", Is: 0x802800000000000, Risk: 5, Parent: true},
 	{Name: "command -V", Risk: 1},
 	{Name: "command -v", Risk: 1},
-	{Name: "commitlint", Row: &row87, Is: 0x80000},
+	{Name: "commitlint", Row: &row89, Is: 0x80000},
 	{Name: "compgen", Inspector: "state", Risk: 5, Dumps: []string{"<bare>", "-e", "-v"}},
-	{Name: "compileall", Row: &row227, Inspector: "compiled", Risk: 2},
-	{Name: "compiledb", Wrapper: &wrapper10},
+	{Name: "compileall", Row: &row229, Inspector: "compiled", Risk: 2},
+	{Name: "compiledb", Wrapper: &wrapper12},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
-	{Name: "composer", Row: &row139, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts155},
+	{Name: "composer", Row: &row141, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts157},
 	{Name: "composer create-project", Is: 0x200000},
 	{Name: "composer dump-autoload", Risk: 4},
 	{Name: "composer global", Is: 0x200000},
@@ -6160,118 +6182,118 @@ var commands = [...]Command{
 	{Name: "composer require", Is: 0x300000},
 	{Name: "composer run", Arity: 3},
 	{Name: "composer run-script", Arity: 3},
-	{Name: "composer show", Risk: 2, Worse: worse228},
+	{Name: "composer show", Risk: 2, Worse: worse230},
 	{Name: "composer test", Passes: []string{"phpunit"}, Risk: 2},
 	{Name: "composer update", Is: 0x100000, Risk: 4},
-	{Name: "composer validate", Risk: 2, Worse: worse228},
-	{Name: "compress", Row: &row230},
-	{Name: "conan", Row: &row139, Is: 0x100000, Destroys: acts155},
+	{Name: "composer validate", Risk: 2, Worse: worse230},
+	{Name: "compress", Row: &row232},
+	{Name: "conan", Row: &row141, Is: 0x100000, Destroys: acts157},
 	{Name: "concurrently", Handler: "texts", Is: 0x2000080000},
-	{Name: "conda", Row: &row232, Arity: 2, Is: 0x10000040100000, Parent: true, Destroys: acts31},
+	{Name: "conda", Row: &row234, Arity: 2, Is: 0x10000040100000, Parent: true, Destroys: acts33},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
 	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "conda env create", Row: &row233},
-	{Name: "conda env export", Row: &row235, Risk: 1},
-	{Name: "conda env list", Row: &row235, Risk: 1},
-	{Name: "conda env remove", Row: &row233},
-	{Name: "conda env update", Row: &row233},
-	{Name: "conda info", Row: &row237, Risk: 1},
+	{Name: "conda env create", Row: &row235},
+	{Name: "conda env export", Row: &row237, Risk: 1},
+	{Name: "conda env list", Row: &row237, Risk: 1},
+	{Name: "conda env remove", Row: &row235},
+	{Name: "conda env update", Row: &row235},
+	{Name: "conda info", Row: &row239, Risk: 1},
 	{Name: "conda install", Is: 0x300000},
-	{Name: "conda list", Row: &row237, Risk: 1},
+	{Name: "conda list", Row: &row239, Risk: 1},
 	{Name: "conda remove", Is: 0x100000},
-	{Name: "conda run", Wrapper: &wrapper239, Arity: 3},
-	{Name: "conda search", Row: &row237, Risk: 4},
+	{Name: "conda run", Wrapper: &wrapper241, Arity: 3},
+	{Name: "conda search", Row: &row239, Risk: 4},
 	{Name: "conda update", Is: 0x100000},
 	{Name: "conductor-agent", Is: 0x100000000},
 	{Name: "configure", Is: 0x2000000000},
-	{Name: "console", Destroys: acts158},
-	{Name: "consul", Row: &row241, Arity: 2, Is: 0x10000000000, Destroys: acts242},
+	{Name: "console", Destroys: acts160},
+	{Name: "consul", Row: &row243, Arity: 2, Is: 0x10000000000, Destroys: acts244},
 	{Name: "consul kv", Is: 0x100000},
 	{Name: "consul-template", Is: 0x4},
 	{Name: "continue", Is: 0x800000000000, Risk: 1},
-	{Name: "convex", Destroys: acts24},
+	{Name: "convex", Destroys: acts26},
 	{Name: "cool-retro-term", Is: 0x4},
-	{Name: "copilot", Row: &row26, Is: 0x100000000, Destroys: acts38},
+	{Name: "copilot", Row: &row28, Is: 0x100000000, Destroys: acts40},
 	{Name: "coproc", Handler: "exec"},
 	{Name: "coscli", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "coscli cp", Transfer: &options83},
-	{Name: "cov-build", Wrapper: &wrapper10},
-	{Name: "coverage", Row: &row244, Arity: 2, Is: 0x2000080008, Parent: true},
+	{Name: "coscli cp", Transfer: &options85},
+	{Name: "cov-build", Wrapper: &wrapper12},
+	{Name: "coverage", Row: &row246, Arity: 2, Is: 0x2000080008, Parent: true},
 	{Name: "coverage combine", Risk: 2},
 	{Name: "coverage html", Risk: 2},
 	{Name: "coverage json", Risk: 2},
 	{Name: "coverage report", Risk: 2},
 	{Name: "coverage run", Risk: 5},
 	{Name: "coverage xml", Risk: 2},
-	{Name: "cp", Row: &row246, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
-	{Name: "cpack", Row: &row121, Is: 0x2000000008},
-	{Name: "cpan", Row: &row139, Is: 0x100000},
-	{Name: "cpan-upload", Destroys: acts155},
-	{Name: "cpanm", Row: &row139, Is: 0x100000},
+	{Name: "cp", Row: &row248, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
+	{Name: "cpack", Row: &row123, Is: 0x2000000008},
+	{Name: "cpan", Row: &row141, Is: 0x100000},
+	{Name: "cpan-upload", Destroys: acts157},
+	{Name: "cpanm", Row: &row141, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
-	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive247},
+	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive249},
 	{Name: "cpp", Is: 0x200},
-	{Name: "cppcheck", Row: &row249, Is: 0x200, Risk: 2, Worse: worse90},
-	{Name: "cpulimit", Wrapper: &wrapper10},
-	{Name: "cqlsh", Row: &row104, Is: 0x14100000, Risk: 5, Worse: worse250, Destroys: acts204},
-	{Name: "crane", Destroys: acts251},
+	{Name: "cppcheck", Row: &row251, Is: 0x200, Risk: 2, Worse: worse92},
+	{Name: "cpulimit", Wrapper: &wrapper12},
+	{Name: "cqlsh", Row: &row106, Is: 0x14100000, Risk: 5, Worse: worse252, Destroys: acts206},
+	{Name: "crane", Destroys: acts253},
 	{Name: "crash", Is: 0x4000000},
 	{Name: "createdb", Is: 0x100000, Risk: 3},
 	{Name: "credstash", Is: 0x100000},
 	{Name: "crewai", Is: 0x100000000},
-	{Name: "crictl", Is: 0x200000000000, Destroys: acts124},
+	{Name: "crictl", Is: 0x200000000000, Destroys: acts126},
 	{Name: "croc", Is: 0x8000400000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "cronic", Wrapper: &wrapper10},
+	{Name: "cronic", Wrapper: &wrapper12},
 	{Name: "cronitor", Is: 0x4},
-	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse252, Destroys: acts253},
-	{Name: "cross-env", Wrapper: &wrapper254, Is: 0x80000},
-	{Name: "cross-env-shell", Wrapper: &wrapper254},
-	{Name: "crossplane", Destroys: acts39},
+	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse254, Destroys: acts255},
+	{Name: "cross-env", Wrapper: &wrapper256, Is: 0x80000},
+	{Name: "cross-env-shell", Wrapper: &wrapper256},
+	{Name: "crossplane", Destroys: acts41},
 	{Name: "crush", Is: 0x100000000},
-	{Name: "cryptsetup", Is: 0x4000000000, Risk: 6, Destroys: acts88},
-	{Name: "crystal", Language: &language6, Is: 0x2000000010, Risk: 5},
+	{Name: "cryptsetup", Is: 0x4000000000, Risk: 6, Destroys: acts90},
+	{Name: "crystal", Language: &language8, Is: 0x2000000010, Risk: 5},
 	{Name: "crystal eval", Is: 0x100800},
 	{Name: "crystal run", Is: 0x100000},
 	{Name: "crystal-agent", Is: 0x100000000},
 	{Name: "cs-agent", Is: 0x100000000},
 	{Name: "csc", Is: 0x200},
-	{Name: "cscript", Row: &row58},
+	{Name: "cscript", Row: &row60},
 	{Name: "cset", Is: 0x4},
 	{Name: "csh", Handler: "shell", Is: 0x40000},
-	{Name: "csi", Language: &language6, Is: 0x100000},
+	{Name: "csi", Language: &language8, Is: 0x100000},
 	{Name: "cspell", Is: 0x80000},
-	{Name: "csplit", Row: &row256, Risk: 3},
-	{Name: "csrutil", Destroys: acts109},
-	{Name: "csvcut", Row: &row258, Risk: 1},
-	{Name: "csvlook", Row: &row258, Risk: 1},
-	{Name: "csvstat", Row: &row258, Risk: 1},
-	{Name: "ctags", Row: &row260},
-	{Name: "ctest", Row: &row262, Is: 0x2000000008, Risk: 2},
-	{Name: "ctr", Is: 0x200000000000, Destroys: acts124},
-	{Name: "curator", Destroys: acts263},
-	{Name: "curl", Row: &row265, Arity: 1, Inspector: "fetch", Is: 0x8008020000000, Risk: 4, Worse: worse266, Destroys: acts267, Keeps: &keeps268},
+	{Name: "csplit", Row: &row258, Risk: 3},
+	{Name: "csrutil", Destroys: acts111},
+	{Name: "csvcut", Row: &row260, Risk: 1},
+	{Name: "csvlook", Row: &row260, Risk: 1},
+	{Name: "csvstat", Row: &row260, Risk: 1},
+	{Name: "ctags", Row: &row262},
+	{Name: "ctest", Row: &row264, Is: 0x2000000008, Risk: 2},
+	{Name: "ctr", Is: 0x200000000000, Destroys: acts126},
+	{Name: "curator", Destroys: acts265},
+	{Name: "curl", Row: &row267, Arity: 1, Inspector: "fetch", Is: 0x8008020000000, Risk: 4, Worse: worse268, Destroys: acts269, Keeps: &keeps270},
 	{Name: "cursor"},
 	{Name: "cursor agent", Is: 0x100000000},
 	{Name: "cursor-agent", Is: 0x100000000},
-	{Name: "cut", Row: &row270, Arity: 1, Risk: 1},
-	{Name: "cvs", Destroys: acts148},
-	{Name: "cypher-shell", Row: &row104},
-	{Name: "cypress", Row: &row272, Is: 0x2000080008, Risk: 2, Parent: true},
+	{Name: "cut", Row: &row272, Arity: 1, Risk: 1},
+	{Name: "cvs", Destroys: acts150},
+	{Name: "cypher-shell", Row: &row106},
+	{Name: "cypress", Row: &row274, Is: 0x2000080008, Risk: 2, Parent: true},
 	{Name: "cypress info", Risk: 2},
 	{Name: "cypress run", Risk: 2},
 	{Name: "cypress verify", Risk: 2},
 	{Name: "cypress version", Risk: 2},
 	{Name: "d1", Is: 0x4000000},
 	{Name: "daemon", Is: 0x4},
-	{Name: "daemonize", Wrapper: &wrapper10},
-	{Name: "dagger", Row: &row274, Arity: 2, Is: 0x2000000400},
+	{Name: "daemonize", Wrapper: &wrapper12},
+	{Name: "dagger", Row: &row276, Arity: 2, Is: 0x2000000400},
 	{Name: "dagger call", Arity: 3},
 	{Name: "dagger core", Arity: 3},
 	{Name: "dagger query", Arity: 3},
-	{Name: "dagger run", Wrapper: &wrapper119},
-	{Name: "darcs", Destroys: acts148},
-	{Name: "dart", Row: &row276, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts155},
+	{Name: "dagger run", Wrapper: &wrapper121},
+	{Name: "darcs", Destroys: acts150},
+	{Name: "dart", Row: &row278, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts157},
 	{Name: "dart analyze", Risk: 2},
 	{Name: "dart fix", Inspector: "formatter", Risk: 3},
 	{Name: "dart format", Inspector: "formatter", Risk: 3},
@@ -6280,43 +6302,43 @@ var commands = [...]Command{
 	{Name: "dart run", Is: 0x100000},
 	{Name: "dart test", Risk: 2},
 	{Name: "dart2js", Is: 0x200},
-	{Name: "dasel", Row: &row145},
+	{Name: "dasel", Row: &row147},
 	{Name: "dash", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "databricks", Is: 0x4000000},
 	{Name: "datadog-ci", Is: 0x4},
-	{Name: "datasette", Row: &row104},
-	{Name: "date", Row: &row278, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse279},
+	{Name: "datasette", Row: &row106},
+	{Name: "date", Row: &row280, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse281},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
 	{Name: "datefudge", Is: 0x4},
-	{Name: "db2", Row: &row104, Is: 0x4000000},
+	{Name: "db2", Row: &row106, Is: 0x4000000},
 	{Name: "dbaccess", Is: 0x4000000},
-	{Name: "dbclient", Row: &row40},
-	{Name: "dbmate", Destroys: acts53},
+	{Name: "dbclient", Row: &row42},
+	{Name: "dbmate", Destroys: acts55},
 	{Name: "dbsh", Is: 0x4000000},
-	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts280},
-	{Name: "dbus-launch", Wrapper: &wrapper282},
-	{Name: "dbus-run-session", Wrapper: &wrapper282},
-	{Name: "dc", Row: &row103, Inspector: "calc", Is: 0x100000},
-	{Name: "dc3dd", Destroys: acts88},
-	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts88, Like: "dd"},
+	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts282},
+	{Name: "dbus-launch", Wrapper: &wrapper284},
+	{Name: "dbus-run-session", Wrapper: &wrapper284},
+	{Name: "dc", Row: &row105, Inspector: "calc", Is: 0x100000},
+	{Name: "dc3dd", Destroys: acts90},
+	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts90, Like: "dd"},
 	{Name: "dchroot", Is: 0x4},
-	{Name: "dconf", Destroys: acts109},
-	{Name: "dd", Arity: 1, Inspector: "dd", Is: 0x100000, Risk: 6, Destroys: acts88, Wipes: "files"},
-	{Name: "ddrescue", Destroys: acts88},
-	{Name: "ddtrace-run", Wrapper: &wrapper119},
-	{Name: "debugfs", Destroys: acts88},
+	{Name: "dconf", Destroys: acts111},
+	{Name: "dd", Arity: 1, Inspector: "dd", Is: 0x100000, Risk: 6, Destroys: acts90, Wipes: "files"},
+	{Name: "ddrescue", Destroys: acts90},
+	{Name: "ddtrace-run", Wrapper: &wrapper121},
+	{Name: "debugfs", Destroys: acts90},
 	{Name: "declare", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "deepspeed", Language: &language1},
-	{Name: "defaults", Row: &row58, Arity: 2, Is: 0x100000, Destroys: acts109},
-	{Name: "del", Destroys: acts283, Wipes: "removed"},
-	{Name: "del-cli", Row: &row285, Destroys: acts283, Wipes: "removed"},
-	{Name: "delgroup", Is: 0x100000, Risk: 7, Destroys: acts181},
-	{Name: "delta", Row: &row287, Risk: 5},
-	{Name: "deluser", Is: 0x100000, Risk: 7, Destroys: acts181},
-	{Name: "delve", Row: &row104},
-	{Name: "deno", Row: &row289, Language: &language291, Arity: 2, Is: 0x100022c0000418, Parent: true},
+	{Name: "defaults", Row: &row60, Arity: 2, Is: 0x100000, Destroys: acts111},
+	{Name: "del", Destroys: acts285, Wipes: "removed"},
+	{Name: "del-cli", Row: &row287, Destroys: acts285, Wipes: "removed"},
+	{Name: "delgroup", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "delta", Row: &row289, Risk: 5},
+	{Name: "deluser", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "delve", Row: &row106},
+	{Name: "deno", Row: &row291, Language: &language293, Arity: 2, Is: 0x100022c0000418, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -6331,87 +6353,88 @@ var commands = [...]Command{
 	{Name: "deno task", Arity: 3},
 	{Name: "deno test", Risk: 2},
 	{Name: "deno upgrade", Is: 0x100000},
-	{Name: "deno x", Wrapper: &wrapper137},
+	{Name: "deno x", Wrapper: &wrapper139},
 	{Name: "depcheck", Is: 0x2000080010},
 	{Name: "detach", Is: 0x4},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper293, Arity: 3},
+	{Name: "devbox run", Wrapper: &wrapper295, Arity: 3},
 	{Name: "devcontainer", Is: 0x2000000000},
 	{Name: "devin", Is: 0x100000000},
 	{Name: "dexto", Is: 0x100000000},
-	{Name: "df", Row: &row295, Risk: 1},
-	{Name: "diesel", Destroys: acts53},
-	{Name: "diff", Row: &row221, Arity: 1, Risk: 1, Recursive: []string{"*"}},
-	{Name: "diff3", Row: &row297, Risk: 1},
+	{Name: "df", Row: &row297, Risk: 1},
+	{Name: "diesel", Destroys: acts55},
+	{Name: "diff", Row: &row223, Arity: 1, Risk: 1, Recursive: []string{"*"}},
+	{Name: "diff3", Row: &row299, Risk: 1},
 	{Name: "difft", Recursive: []string{"*"}},
 	{Name: "dig", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "dir", Row: &row299, Risk: 1, Wipes: "listed"},
-	{Name: "directus", Destroys: acts300},
+	{Name: "dir", Row: &row301, Risk: 1, Wipes: "listed"},
+	{Name: "directus", Destroys: acts302},
 	{Name: "direnv", Arity: 2, Is: 0x10, Risk: 5, Parent: true},
 	{Name: "direnv allow", Is: 0x100000, Risk: 5},
-	{Name: "direnv exec", Wrapper: &wrapper301, Is: 0x100000},
+	{Name: "direnv exec", Wrapper: &wrapper303, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
 	{Name: "dirname", Is: 0x400000000000000, Risk: 1},
 	{Name: "dirs", Risk: 1},
-	{Name: "discord", Destroys: acts14},
-	{Name: "discordo", Destroys: acts14},
-	{Name: "diskpart", Is: 0x4000000000, Destroys: acts88},
-	{Name: "diskutil", Arity: 2, Is: 0x4000000000, Destroys: acts50},
+	{Name: "discord", Destroys: acts16},
+	{Name: "discordo", Destroys: acts16},
+	{Name: "diskpart", Is: 0x4000000000, Destroys: acts90},
+	{Name: "diskutil", Arity: 2, Is: 0x4000000000, Destroys: acts52},
 	{Name: "disown", Risk: 1},
-	{Name: "distcc", Wrapper: &wrapper10},
+	{Name: "distcc", Wrapper: &wrapper12},
 	{Name: "distrobox", Arity: 2},
-	{Name: "distrobox enter", Wrapper: &wrapper303},
+	{Name: "distrobox enter", Wrapper: &wrapper305},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "django", Destroys: acts304},
-	{Name: "django-admin", Arity: 2, Destroys: acts304},
+	{Name: "ditto", Row: &row307, Risk: 3},
+	{Name: "django", Destroys: acts308},
+	{Name: "django-admin", Arity: 2, Destroys: acts308},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
-	{Name: "dlv", Row: &row104},
+	{Name: "dlv", Row: &row106},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row306, Risk: 1},
-	{Name: "dmsetup", Destroys: acts88},
-	{Name: "dmypy", Row: &row308, Is: 0x200},
-	{Name: "dnf", Arity: 2, Is: 0x10000040100000, Risk: 5, Destroys: acts31},
+	{Name: "dmesg", Row: &row310, Risk: 1},
+	{Name: "dmsetup", Destroys: acts90},
+	{Name: "dmypy", Row: &row312, Is: 0x200},
+	{Name: "dnf", Arity: 2, Is: 0x10000040100000, Risk: 5, Destroys: acts33},
 	{Name: "dnf install", Is: 0x200000},
 	{Name: "doalarm", Is: 0x4},
-	{Name: "doas", Wrapper: &wrapper310, Is: 0x2000000000001, Risk: 7},
-	{Name: "docker", Row: &row312, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts124},
-	{Name: "docker attach", Row: &row314},
+	{Name: "doas", Wrapper: &wrapper314, Is: 0x2000000000001, Risk: 7},
+	{Name: "docker", Row: &row316, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts126},
+	{Name: "docker attach", Row: &row318},
 	{Name: "docker bake", Is: 0x2000000000},
-	{Name: "docker build", Row: &row316, Is: 0x2000100010, Risk: 4},
-	{Name: "docker builder", Row: &row318, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker buildx", Row: &row316, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker checkpoint", Row: &row318},
-	{Name: "docker commit", Row: &row314, Is: 0x100000, Risk: 3},
-	{Name: "docker compose", Row: &row320, Arity: 3, Is: 0x2000000000, Parent: true},
+	{Name: "docker build", Row: &row320, Is: 0x2000100010, Risk: 4},
+	{Name: "docker builder", Row: &row322, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row320, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row322},
+	{Name: "docker commit", Row: &row318, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row324, Arity: 3, Is: 0x2000000000, Parent: true},
 	{Name: "docker compose build", Is: 0x10, Risk: 4},
-	{Name: "docker compose config", Row: &row322, Risk: 1},
-	{Name: "docker compose cp", Row: &row324, Is: 0x100000},
-	{Name: "docker compose create", Row: &row324, Risk: 5},
-	{Name: "docker compose down", Row: &row326, Is: 0x100000, Risk: 6},
-	{Name: "docker compose exec", Wrapper: &wrapper328, Arity: 4, Is: 0x100000, Risk: 5},
-	{Name: "docker compose images", Row: &row322, Risk: 1},
+	{Name: "docker compose config", Row: &row326, Risk: 1},
+	{Name: "docker compose cp", Row: &row328, Is: 0x100000},
+	{Name: "docker compose create", Row: &row328, Risk: 5},
+	{Name: "docker compose down", Row: &row330, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper332, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose images", Row: &row326, Risk: 1},
 	{Name: "docker compose kill", Risk: 6},
-	{Name: "docker compose logs", Row: &row322, Risk: 1},
-	{Name: "docker compose ls", Row: &row322, Risk: 1},
-	{Name: "docker compose port", Row: &row322, Risk: 1},
-	{Name: "docker compose ps", Row: &row322, Risk: 1},
-	{Name: "docker compose publish", Row: &row324},
+	{Name: "docker compose logs", Row: &row326, Risk: 1},
+	{Name: "docker compose ls", Row: &row326, Risk: 1},
+	{Name: "docker compose port", Row: &row326, Risk: 1},
+	{Name: "docker compose ps", Row: &row326, Risk: 1},
+	{Name: "docker compose publish", Row: &row328},
 	{Name: "docker compose pull", Risk: 4},
-	{Name: "docker compose push", Row: &row324, Is: 0x400000, Risk: 4},
+	{Name: "docker compose push", Row: &row328, Is: 0x400000, Risk: 4},
 	{Name: "docker compose restart", Risk: 5},
-	{Name: "docker compose rm", Row: &row324, Is: 0x100000, Risk: 6},
-	{Name: "docker compose run", Wrapper: &wrapper328, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose rm", Row: &row328, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper332, Arity: 4, Is: 0x100000, Risk: 5},
 	{Name: "docker compose start", Risk: 5},
 	{Name: "docker compose stop", Risk: 6},
-	{Name: "docker compose top", Row: &row322, Risk: 1},
-	{Name: "docker compose up", Row: &row324, Risk: 5},
-	{Name: "docker compose version", Row: &row322, Risk: 1},
-	{Name: "docker compose watch", Row: &row324},
-	{Name: "docker config", Row: &row318},
-	{Name: "docker container", Row: &row318, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker compose top", Row: &row326, Risk: 1},
+	{Name: "docker compose up", Row: &row328, Risk: 5},
+	{Name: "docker compose version", Row: &row326, Risk: 1},
+	{Name: "docker compose watch", Row: &row328},
+	{Name: "docker config", Row: &row322},
+	{Name: "docker container", Row: &row322, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker container inspect", Risk: 1},
 	{Name: "docker container kill", Risk: 6},
 	{Name: "docker container logs", Risk: 1},
@@ -6420,152 +6443,152 @@ var commands = [...]Command{
 	{Name: "docker container rm", Risk: 6},
 	{Name: "docker container stats", Risk: 1},
 	{Name: "docker container top", Risk: 1},
-	{Name: "docker context", Row: &row318, Arity: 3, Risk: 5, Parent: true},
-	{Name: "docker context create", Row: &row69},
-	{Name: "docker context import", Row: &row69},
+	{Name: "docker context", Row: &row322, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker context create", Row: &row71},
+	{Name: "docker context import", Row: &row71},
 	{Name: "docker context ls", Risk: 1},
-	{Name: "docker context use", Row: &row69},
-	{Name: "docker cp", Row: &row314, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
-	{Name: "docker create", Row: &row329, Is: 0x2002000000000, Risk: 5, Worse: worse330},
-	{Name: "docker diff", Row: &row332, Risk: 1},
-	{Name: "docker events", Row: &row332, Risk: 1},
-	{Name: "docker exec", Wrapper: &wrapper334, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse330},
-	{Name: "docker export", Row: &row314, Is: 0x100000, Risk: 3},
-	{Name: "docker generate", Row: &row318},
-	{Name: "docker history", Row: &row332, Risk: 1},
-	{Name: "docker image", Row: &row318, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "docker image build", Row: &row316},
+	{Name: "docker context use", Row: &row71},
+	{Name: "docker cp", Row: &row318, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
+	{Name: "docker create", Row: &row333, Is: 0x2002000000000, Risk: 5, Worse: worse334},
+	{Name: "docker diff", Row: &row336, Risk: 1},
+	{Name: "docker events", Row: &row336, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper338, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse334},
+	{Name: "docker export", Row: &row318, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row322},
+	{Name: "docker history", Row: &row336, Risk: 1},
+	{Name: "docker image", Row: &row322, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row320},
 	{Name: "docker image history", Risk: 1},
 	{Name: "docker image inspect", Risk: 1},
 	{Name: "docker image ls", Risk: 1},
 	{Name: "docker image prune", Risk: 6},
 	{Name: "docker image rm", Risk: 6},
-	{Name: "docker images", Row: &row336, Is: 0x40, Risk: 1},
-	{Name: "docker import", Row: &row314, Is: 0x100000, Risk: 3},
-	{Name: "docker info", Row: &row332, Risk: 1},
-	{Name: "docker inspect", Row: &row332, Risk: 1},
-	{Name: "docker kill", Row: &row314, Is: 0x100000, Risk: 6},
-	{Name: "docker kube", Row: &row318},
-	{Name: "docker load", Row: &row314, Is: 0x100000, Risk: 3},
-	{Name: "docker login", Row: &row314, Is: 0x500000, Risk: 4},
-	{Name: "docker logout", Row: &row314, Risk: 4},
-	{Name: "docker logs", Row: &row332, Risk: 1},
-	{Name: "docker machine", Row: &row318},
+	{Name: "docker images", Row: &row340, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row318, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row336, Risk: 1},
+	{Name: "docker inspect", Row: &row336, Risk: 1},
+	{Name: "docker kill", Row: &row318, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row322},
+	{Name: "docker load", Row: &row318, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row318, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row318, Risk: 4},
+	{Name: "docker logs", Row: &row336, Risk: 1},
+	{Name: "docker machine", Row: &row322},
 	{Name: "docker manifest", Arity: 3, Risk: 5},
-	{Name: "docker mount", Row: &row314},
-	{Name: "docker network", Row: &row318, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker mount", Row: &row318},
+	{Name: "docker network", Row: &row322, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker network inspect", Risk: 1},
 	{Name: "docker network ls", Risk: 1},
 	{Name: "docker network prune", Risk: 6},
 	{Name: "docker network rm", Risk: 6},
-	{Name: "docker node", Row: &row318, Risk: 6},
+	{Name: "docker node", Row: &row322, Risk: 6},
 	{Name: "docker pause", Risk: 3},
-	{Name: "docker play", Row: &row318},
-	{Name: "docker plugin", Row: &row318},
-	{Name: "docker pod", Row: &row318},
-	{Name: "docker port", Row: &row332, Risk: 1},
-	{Name: "docker ps", Row: &row336, Is: 0x40, Risk: 1},
-	{Name: "docker pull", Row: &row332, Is: 0x100000, Risk: 4},
-	{Name: "docker push", Row: &row314, Is: 0x500000, Risk: 4},
-	{Name: "docker rename", Row: &row314, Risk: 3},
-	{Name: "docker restart", Row: &row314, Is: 0x2000100000, Risk: 3},
-	{Name: "docker rm", Row: &row314, Is: 0x100000, Risk: 6},
-	{Name: "docker rmi", Row: &row314, Is: 0x100000, Risk: 6},
-	{Name: "docker run", Row: &row329, Is: 0x2002000000000, Risk: 5, Worse: worse330},
-	{Name: "docker save", Row: &row314, Is: 0x100000, Risk: 3},
-	{Name: "docker search", Row: &row332, Risk: 4},
-	{Name: "docker secret", Row: &row318, Is: 0x100000},
-	{Name: "docker service", Row: &row318, Arity: 3, Risk: 6},
-	{Name: "docker stack", Row: &row318, Arity: 3, Is: 0x2000000000, Risk: 6},
-	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse330},
-	{Name: "docker stats", Row: &row332, Risk: 1},
-	{Name: "docker stop", Row: &row314, Is: 0x100000, Risk: 6},
-	{Name: "docker swarm", Row: &row318, Is: 0x100000, Risk: 6},
-	{Name: "docker system", Row: &row318, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker play", Row: &row322},
+	{Name: "docker plugin", Row: &row322},
+	{Name: "docker pod", Row: &row322},
+	{Name: "docker port", Row: &row336, Risk: 1},
+	{Name: "docker ps", Row: &row340, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row336, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row318, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row318, Risk: 3},
+	{Name: "docker restart", Row: &row318, Is: 0x2000100000, Risk: 3},
+	{Name: "docker rm", Row: &row318, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row318, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row333, Is: 0x2002000000000, Risk: 5, Worse: worse334},
+	{Name: "docker save", Row: &row318, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row336, Risk: 4},
+	{Name: "docker secret", Row: &row322, Is: 0x100000},
+	{Name: "docker service", Row: &row322, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row322, Arity: 3, Is: 0x2000000000, Risk: 6},
+	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse334},
+	{Name: "docker stats", Row: &row336, Risk: 1},
+	{Name: "docker stop", Row: &row318, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row322, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row322, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker system df", Risk: 1},
 	{Name: "docker system info", Risk: 1},
 	{Name: "docker system prune", Risk: 6},
-	{Name: "docker tag", Row: &row314, Is: 0x100000, Risk: 3},
-	{Name: "docker top", Row: &row332, Risk: 1},
-	{Name: "docker trust", Row: &row318},
+	{Name: "docker tag", Row: &row318, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row336, Risk: 1},
+	{Name: "docker trust", Row: &row322},
 	{Name: "docker unpause", Risk: 3},
-	{Name: "docker unshare", Row: &row314},
+	{Name: "docker unshare", Row: &row318},
 	{Name: "docker up", Is: 0x2000000000},
-	{Name: "docker update", Row: &row314, Risk: 3},
-	{Name: "docker version", Row: &row332, Risk: 1},
-	{Name: "docker volume", Row: &row318, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker update", Row: &row318, Risk: 3},
+	{Name: "docker version", Row: &row336, Risk: 1},
+	{Name: "docker volume", Row: &row322, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker volume inspect", Risk: 1},
 	{Name: "docker volume ls", Risk: 1},
 	{Name: "docker volume prune", Risk: 6},
 	{Name: "docker volume rm", Risk: 6},
-	{Name: "docker wait", Row: &row332, Risk: 3},
+	{Name: "docker wait", Row: &row336, Risk: 3},
 	{Name: "docker watch", Is: 0x2000000000},
-	{Name: "docker-compose", Row: &row320, Is: 0x100010, Destroys: acts124, Like: "docker compose"},
+	{Name: "docker-compose", Row: &row324, Is: 0x100010, Destroys: acts126, Like: "docker compose"},
 	{Name: "docker-compose bake", Is: 0x2000000000},
 	{Name: "docker-compose build", Is: 0x2000000000},
 	{Name: "docker-compose builder", Is: 0x2000000000},
 	{Name: "docker-compose buildx", Is: 0x2000000000},
 	{Name: "docker-compose compose", Is: 0x2000000000},
-	{Name: "docker-compose config", Row: &row322},
+	{Name: "docker-compose config", Row: &row326},
 	{Name: "docker-compose create", Is: 0x2000000000},
-	{Name: "docker-compose down", Row: &row326},
-	{Name: "docker-compose exec", Wrapper: &wrapper328},
+	{Name: "docker-compose down", Row: &row330},
+	{Name: "docker-compose exec", Wrapper: &wrapper332},
 	{Name: "docker-compose image", Is: 0x2000000000},
-	{Name: "docker-compose images", Row: &row322},
-	{Name: "docker-compose logs", Row: &row322},
-	{Name: "docker-compose ls", Row: &row322},
-	{Name: "docker-compose port", Row: &row322},
-	{Name: "docker-compose ps", Row: &row322},
+	{Name: "docker-compose images", Row: &row326},
+	{Name: "docker-compose logs", Row: &row326},
+	{Name: "docker-compose ls", Row: &row326},
+	{Name: "docker-compose port", Row: &row326},
+	{Name: "docker-compose ps", Row: &row326},
 	{Name: "docker-compose restart", Is: 0x2000000000},
-	{Name: "docker-compose run", Wrapper: &wrapper328, Is: 0x2000000000},
+	{Name: "docker-compose run", Wrapper: &wrapper332, Is: 0x2000000000},
 	{Name: "docker-compose stack", Is: 0x2000000000},
 	{Name: "docker-compose start", Is: 0x2000000000},
-	{Name: "docker-compose top", Row: &row322},
-	{Name: "docker-compose up", Row: &row324, Is: 0x2000000000},
-	{Name: "docker-compose version", Row: &row322},
+	{Name: "docker-compose top", Row: &row326},
+	{Name: "docker-compose up", Row: &row328, Is: 0x2000000000},
+	{Name: "docker-compose version", Row: &row326},
 	{Name: "docker-compose watch", Is: 0x2000000000},
-	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts197},
+	{Name: "doctl", Row: &row28, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts199},
 	{Name: "doctl serverless"},
-	{Name: "doctl serverless deploy", Transfer: &options83},
-	{Name: "doctrine", Destroys: acts158},
+	{Name: "doctl serverless deploy", Transfer: &options85},
+	{Name: "doctrine", Destroys: acts160},
 	{Name: "doit", Arity: 2, Is: 0x2000000000},
 	{Name: "dolt", Is: 0x4000000},
 	{Name: "dolt sql", Is: 0x800},
 	{Name: "doltgres", Is: 0x4000000},
 	{Name: "doppler", Is: 0x10000100000},
-	{Name: "doppler run", Wrapper: &wrapper338},
-	{Name: "dos2unix", Row: &row340, Risk: 3},
-	{Name: "dotenv", Wrapper: &wrapper342},
-	{Name: "dotenv run", Wrapper: &wrapper344},
-	{Name: "dotenv-cli", Wrapper: &wrapper342},
+	{Name: "doppler run", Wrapper: &wrapper342},
+	{Name: "dos2unix", Row: &row344, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper346},
+	{Name: "dotenv run", Wrapper: &wrapper348},
+	{Name: "dotenv-cli", Wrapper: &wrapper346},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper346},
-	{Name: "dotnet", Row: &row348, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts349},
-	{Name: "dotnet --info", Risk: 2, Worse: worse350},
-	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse350},
+	{Name: "dotenvx run", Wrapper: &wrapper350},
+	{Name: "dotnet", Row: &row352, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts353},
+	{Name: "dotnet --info", Risk: 2, Worse: worse354},
+	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse354},
 	{Name: "dotnet add", Is: 0x300000, Risk: 4},
-	{Name: "dotnet build", Risk: 2, Worse: worse350},
-	{Name: "dotnet clean", Risk: 2, Worse: worse350},
+	{Name: "dotnet build", Risk: 2, Worse: worse354},
+	{Name: "dotnet clean", Risk: 2, Worse: worse354},
 	{Name: "dotnet ef", Arity: 3},
 	{Name: "dotnet exec", Is: 0x100000},
-	{Name: "dotnet format", Risk: 2, Worse: worse350},
+	{Name: "dotnet format", Risk: 2, Worse: worse354},
 	{Name: "dotnet fsi", Is: 0x100800},
-	{Name: "dotnet list", Risk: 2, Worse: worse350},
+	{Name: "dotnet list", Risk: 2, Worse: worse354},
 	{Name: "dotnet new", Is: 0x200000, Risk: 4},
 	{Name: "dotnet nuget", Arity: 3},
-	{Name: "dotnet pack", Risk: 2, Worse: worse350},
-	{Name: "dotnet publish", Risk: 2, Worse: worse350},
+	{Name: "dotnet pack", Risk: 2, Worse: worse354},
+	{Name: "dotnet publish", Risk: 2, Worse: worse354},
 	{Name: "dotnet remove", Risk: 4},
-	{Name: "dotnet restore", Risk: 2, Worse: worse350},
+	{Name: "dotnet restore", Risk: 2, Worse: worse354},
 	{Name: "dotnet script", Is: 0x100800},
 	{Name: "dotnet sln", Risk: 4},
-	{Name: "dotnet test", Risk: 2, Worse: worse350},
+	{Name: "dotnet test", Risk: 2, Worse: worse354},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
-	{Name: "dotnet-ef", Destroys: acts349},
+	{Name: "dotnet-ef", Destroys: acts353},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
 	{Name: "doxygen", Is: 0x200, Risk: 2},
-	{Name: "dpkg", Row: &row352, Parent: true, Destroys: acts353},
+	{Name: "dpkg", Row: &row356, Parent: true, Destroys: acts357},
 	{Name: "dpkg --list", Risk: 1},
 	{Name: "dpkg --listfiles", Risk: 1},
 	{Name: "dpkg --search", Risk: 1},
@@ -6574,16 +6597,16 @@ var commands = [...]Command{
 	{Name: "dpkg -S", Risk: 1},
 	{Name: "dpkg -l", Risk: 1},
 	{Name: "dpkg -s", Risk: 1},
-	{Name: "dpkg-query", Row: &row352, Risk: 1},
-	{Name: "dprint", Risk: 2, Worse: worse107},
+	{Name: "dpkg-query", Row: &row356, Risk: 1},
+	{Name: "dprint", Risk: 2, Worse: worse109},
 	{Name: "drill", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts354},
+	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts358},
 	{Name: "droid", Is: 0x100000000},
 	{Name: "drone", Arity: 2, Is: 0x2000000000},
-	{Name: "dropbear", Row: &row40},
-	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts355},
-	{Name: "dropuser", Destroys: acts355},
-	{Name: "drush", Row: &row44, Destroys: acts300},
+	{Name: "dropbear", Row: &row42},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts359},
+	{Name: "dropuser", Destroys: acts359},
+	{Name: "drush", Row: &row46, Destroys: acts302},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -6594,133 +6617,134 @@ var commands = [...]Command{
 	{Name: "drush sql:query", Is: 0x800},
 	{Name: "drush sqlc", Is: 0x800},
 	{Name: "drush sqlq", Is: 0x800},
-	{Name: "dscl", Risk: 5, Worse: worse356},
-	{Name: "dseditgroup", Risk: 5, Worse: worse357},
+	{Name: "dscl", Risk: 5, Worse: worse360},
+	{Name: "dseditgroup", Risk: 5, Worse: worse361},
 	{Name: "dsenableroot", Risk: 7},
 	{Name: "dsh", Is: 0x4},
-	{Name: "dsmod", Destroys: acts181},
-	{Name: "dsqlcmd", Row: &row104},
-	{Name: "dsrm", Destroys: acts181},
+	{Name: "dsmod", Destroys: acts183},
+	{Name: "dsqlcmd", Row: &row106},
+	{Name: "dsrm", Destroys: acts183},
 	{Name: "dsymutil", Is: 0x200},
 	{Name: "dtach", Is: 0x4},
-	{Name: "dtrace", Row: &row104},
+	{Name: "dtrace", Row: &row106},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row295, Risk: 1, Wipes: "listed"},
-	{Name: "dub", Row: &row139},
-	{Name: "duckdb", Row: &row359, Inspector: "sql", Is: 0xc104000, Risk: 5},
-	{Name: "dumb-init", Wrapper: &wrapper10},
+	{Name: "du", Row: &row297, Risk: 1, Wipes: "listed"},
+	{Name: "dub", Row: &row141},
+	{Name: "duckdb", Row: &row363, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "dumb-init", Wrapper: &wrapper12},
 	{Name: "dune", Is: 0x2000000010, Risk: 5},
-	{Name: "duplicacy", Destroys: acts55},
-	{Name: "duplicity", Destroys: acts55},
+	{Name: "duplicacy", Destroys: acts57},
+	{Name: "duplicity", Destroys: acts57},
 	{Name: "dvc", Is: 0x2000000000},
 	{Name: "dwp", Is: 0x200},
-	{Name: "dyalog", Language: &language6},
-	{Name: "e2fsck", Destroys: acts88},
+	{Name: "dyalog", Language: &language8},
+	{Name: "e2fsck", Destroys: acts90},
 	{Name: "earthly", Is: 0x2000000400},
-	{Name: "eas", Arity: 2, Destroys: acts155},
+	{Name: "eas", Arity: 2, Destroys: acts157},
 	{Name: "easy_install", Is: 0x100000},
-	{Name: "eatmydata", Wrapper: &wrapper10},
-	{Name: "eb", Row: &row26, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts38},
-	{Name: "ebtables", Destroys: acts360},
+	{Name: "eatmydata", Wrapper: &wrapper12},
+	{Name: "eb", Row: &row28, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts40},
+	{Name: "ebtables", Destroys: acts364},
 	{Name: "eca", Is: 0x100000000},
 	{Name: "echo", Arity: 1, Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
-	{Name: "ecl", Language: &language6},
-	{Name: "ed", Row: &row218, Is: 0x100000},
-	{Name: "edgedb", Row: &row104},
+	{Name: "ecl", Language: &language8},
+	{Name: "ed", Row: &row220, Is: 0x100000},
+	{Name: "edgedb", Row: &row106},
 	{Name: "edgeql", Is: 0x4000000},
-	{Name: "efibootmgr", Destroys: acts88},
-	{Name: "eksctl", Row: &row26, Destroys: acts39},
-	{Name: "elasticdump", Destroys: acts263},
+	{Name: "efibootmgr", Destroys: acts90},
+	{Name: "eksctl", Row: &row28, Destroys: acts41},
+	{Name: "elasticdump", Destroys: acts265},
 	{Name: "elfedit", Is: 0x200},
-	{Name: "elixir", Language: &language6, Arity: 2, Risk: 5},
+	{Name: "elixir", Language: &language8, Arity: 2, Risk: 5},
 	{Name: "elixir -e", Is: 0x100000},
 	{Name: "elvish", Handler: "shell", Is: 0x40000},
 	{Name: "em++", Is: 0x200},
-	{Name: "emacs", Row: &row218},
-	{Name: "emacsclient", Row: &row218},
+	{Name: "emacs", Row: &row220},
+	{Name: "emacsclient", Row: &row220},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000, Destroys: acts361},
+	{Name: "emerge", Is: 0x100000, Destroys: acts365},
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
-	{Name: "entr", Wrapper: &wrapper363},
+	{Name: "entr", Wrapper: &wrapper367},
 	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x802000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "env-cmd", Wrapper: &wrapper342},
-	{Name: "envchain", Wrapper: &wrapper365, Is: 0x100000},
+	{Name: "env-cmd", Wrapper: &wrapper346},
+	{Name: "envchain", Wrapper: &wrapper369, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper366},
-	{Name: "envuidgid", Wrapper: &wrapper367},
-	{Name: "eopkg", Destroys: acts31},
-	{Name: "equinix", Destroys: acts197},
+	{Name: "envdir", Wrapper: &wrapper370},
+	{Name: "envuidgid", Wrapper: &wrapper371},
+	{Name: "eopkg", Destroys: acts33},
+	{Name: "equinix", Destroys: acts199},
 	{Name: "erase", Wipes: "removed"},
-	{Name: "erl", Language: &language6},
-	{Name: "errcheck", Row: &row369},
-	{Name: "es-curator", Destroys: acts263},
-	{Name: "esbuild", Row: &row87, Is: 0x2000080000, Risk: 2},
-	{Name: "eslint", Row: &row371, Is: 0x2000080018, Risk: 2, Worse: worse107},
-	{Name: "esno", Language: &language6},
+	{Name: "erl", Language: &language8},
+	{Name: "errcheck", Row: &row373},
+	{Name: "es-curator", Destroys: acts265},
+	{Name: "esbuild", Row: &row89, Is: 0x2000080000, Risk: 2},
+	{Name: "eslint", Row: &row375, Is: 0x2000080018, Risk: 2, Worse: worse109},
+	{Name: "esno", Language: &language8},
 	{Name: "et", Is: 0x4},
-	{Name: "etags", Row: &row260},
-	{Name: "etcdctl", Row: &row241, Arity: 2, Destroys: acts242},
+	{Name: "etags", Row: &row262},
+	{Name: "etcdctl", Row: &row243, Arity: 2, Destroys: acts244},
 	{Name: "eterm", Is: 0x4},
 	{Name: "eval", Handler: "eval", Is: 0x2000000000000, Risk: 5},
-	{Name: "evans", Destroys: acts372},
-	{Name: "evcxr", Language: &language6},
-	{Name: "ex", Row: &row218, Is: 0x100000},
-	{Name: "exa", Row: &row299, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "evans", Destroys: acts376},
+	{Name: "evcxr", Language: &language8},
+	{Name: "ex", Row: &row220, Is: 0x100000},
+	{Name: "exa", Row: &row301, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "exec", Handler: "exec", Is: 0x2800000100000, Risk: 5},
 	{Name: "execlineb", Is: 0x4},
-	{Name: "exim", Destroys: acts19},
+	{Name: "exim", Destroys: acts21},
 	{Name: "exit", Is: 0x800000000000, Risk: 1},
-	{Name: "exo", Destroys: acts197},
-	{Name: "expand", Row: &row374, Risk: 1},
-	{Name: "expect", Language: &language6, Is: 0x104000},
-	{Name: "expo", Row: &row87, Arity: 2, Is: 0x80000, Destroys: acts155},
+	{Name: "exo", Destroys: acts199},
+	{Name: "expand", Row: &row378, Risk: 1},
+	{Name: "expect", Language: &language8, Is: 0x104000},
+	{Name: "expo", Row: &row89, Arity: 2, Is: 0x80000, Destroys: acts157},
 	{Name: "export", Inspector: "declare", Is: 0x80000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
 	{Name: "expr", Risk: 1},
-	{Name: "eza", Row: &row299, Is: 0x400000000, Risk: 1, Wipes: "listed"},
-	{Name: "fab", Arity: 2, Destroys: acts28},
+	{Name: "eza", Row: &row301, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "fab", Arity: 2, Destroys: acts30},
 	{Name: "fabric-agent", Is: 0x100000000},
-	{Name: "factor", Language: &language6, Risk: 1},
-	{Name: "faillock", Destroys: acts181},
-	{Name: "fakechroot", Wrapper: &wrapper10},
-	{Name: "fakeroot", Wrapper: &wrapper10},
-	{Name: "fakeroot-ng", Wrapper: &wrapper10},
-	{Name: "faketime", Wrapper: &wrapper376},
-	{Name: "fallocate", Row: &row378, Is: 0x100020},
+	{Name: "factor", Language: &language8, Risk: 1},
+	{Name: "faillock", Destroys: acts183},
+	{Name: "fakechroot", Wrapper: &wrapper12},
+	{Name: "fakeroot", Wrapper: &wrapper12},
+	{Name: "fakeroot-ng", Wrapper: &wrapper12},
+	{Name: "faketime", Wrapper: &wrapper380},
+	{Name: "fallocate", Row: &row382, Is: 0x100020},
 	{Name: "false", Is: 0x800000000000, Risk: 1},
-	{Name: "fastboot", Destroys: acts88},
-	{Name: "fastlane", Arity: 2, Destroys: acts155},
+	{Name: "fastboot", Destroys: acts90},
+	{Name: "fastlane", Arity: 2, Destroys: acts157},
 	{Name: "fc", Inspector: "state"},
 	{Name: "fd", Handler: "fd", Is: 0x400000000, Risk: 1, Wipes: "matched"},
-	{Name: "fdesetup", Destroys: acts379},
-	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts88},
-	{Name: "fennel", Language: &language381},
+	{Name: "fdesetup", Destroys: acts383},
+	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts90},
+	{Name: "fennel", Language: &language385},
 	{Name: "fg", Risk: 1},
 	{Name: "fghack", Is: 0x4},
-	{Name: "file", Row: &row383, Risk: 1},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse384, Destroys: acts385, Wipes: "found"},
-	{Name: "finger", Row: &row40},
-	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts386, Recursive: []string{"*"}},
-	{Name: "firebase deploy", Transfer: &options83},
+	{Name: "file", Row: &row387, Risk: 1},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse388, Destroys: acts389, Wipes: "found"},
+	{Name: "finger", Row: &row42},
+	{Name: "firebase", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts390, Recursive: []string{"*"}},
+	{Name: "firebase deploy", Transfer: &options85},
 	{Name: "firejail", Is: 0x4},
-	{Name: "firewall-cmd", Destroys: acts360},
+	{Name: "firewall-cmd", Destroys: acts364},
+	{Name: "firmwarepasswd", Destroys: acts10},
 	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts387},
-	{Name: "flake8", Row: &row89, Is: 0x80000, Risk: 2, Worse: worse90},
+	{Name: "fkill", Destroys: acts391},
+	{Name: "flake8", Row: &row91, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "flang", Is: 0x200},
-	{Name: "flashrom", Destroys: acts88},
-	{Name: "flask", Arity: 2, Destroys: acts388},
+	{Name: "flashrom", Destroys: acts90},
+	{Name: "flask", Arity: 2, Destroys: acts392},
 	{Name: "flask shell", Is: 0x100800},
-	{Name: "flatpak", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
+	{Name: "flatpak", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row131, Destroys: acts389},
+	{Name: "flit", Row: &row133, Destroys: acts393},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper391},
-	{Name: "flutter", Row: &row393, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts155},
+	{Name: "flox activate", Wrapper: &wrapper395},
+	{Name: "flutter", Row: &row397, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts157},
 	{Name: "flutter analyze", Risk: 2},
 	{Name: "flutter build", Risk: 2},
 	{Name: "flutter devices", Risk: 2},
@@ -6730,130 +6754,130 @@ var commands = [...]Command{
 	{Name: "flutter pub", Is: 0x100000},
 	{Name: "flutter test", Risk: 2},
 	{Name: "flutter upgrade", Is: 0x100000},
-	{Name: "flux", Row: &row26, Arity: 2, Destroys: acts39},
-	{Name: "fluxcd", Destroys: acts39},
-	{Name: "fly", Row: &row394, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts395},
-	{Name: "fly logs", Row: &row397, Risk: 4},
-	{Name: "fly status", Row: &row397, Risk: 4},
-	{Name: "flyway", Destroys: acts398},
-	{Name: "fmt", Row: &row400, Risk: 1},
-	{Name: "fold", Row: &row402, Risk: 1},
+	{Name: "flux", Row: &row28, Arity: 2, Destroys: acts41},
+	{Name: "fluxcd", Destroys: acts41},
+	{Name: "fly", Row: &row398, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts399},
+	{Name: "fly logs", Row: &row401, Risk: 4},
+	{Name: "fly status", Row: &row401, Risk: 4},
+	{Name: "flyway", Destroys: acts402},
+	{Name: "fmt", Row: &row404, Risk: 1},
+	{Name: "fold", Row: &row406, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreground", Is: 0x4},
 	{Name: "foreman", Is: 0x2000000004},
-	{Name: "forever", Arity: 2, Destroys: acts403},
+	{Name: "forever", Arity: 2, Destroys: acts407},
 	{Name: "forge", Is: 0x2000000018},
 	{Name: "forgecode", Is: 0x100000000},
-	{Name: "format", Is: 0x4000000000, Destroys: acts88},
+	{Name: "format", Is: 0x4000000000, Destroys: acts90},
 	{Name: "format.com", Is: 0x4000000000},
 	{Name: "forx", Is: 0x4},
-	{Name: "fossil", Destroys: acts148},
+	{Name: "fossil", Destroys: acts150},
 	{Name: "free", Risk: 1},
-	{Name: "frida", Row: &row104},
+	{Name: "frida", Row: &row106},
 	{Name: "fsc", Is: 0x200},
-	{Name: "fsck", Destroys: acts88},
-	{Name: "fsck.*", Destroys: acts88},
+	{Name: "fsck", Destroys: acts90},
+	{Name: "fsck.*", Destroys: acts90},
 	{Name: "fsi", Is: 0x100000},
-	{Name: "ftp", Row: &row40, Is: 0x28000400000, Risk: 4},
-	{Name: "fuser", Row: &row405, Is: 0x100000020000, Risk: 6, Destroys: acts387},
+	{Name: "ftp", Row: &row42, Is: 0x28000400000, Risk: 4},
+	{Name: "fuser", Row: &row409, Is: 0x100000020000, Risk: 6, Destroys: acts391},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
-	{Name: "fwupdmgr", Destroys: acts88},
-	{Name: "fx", Row: &row406, Risk: 5},
-	{Name: "fzf", Row: &row408, Risk: 5},
-	{Name: "g++", Row: &row150, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "gam", Destroys: acts14},
-	{Name: "gamemoderun", Wrapper: &wrapper10},
+	{Name: "fwupdmgr", Destroys: acts90},
+	{Name: "fx", Row: &row410, Risk: 5},
+	{Name: "fzf", Row: &row412, Risk: 5},
+	{Name: "g++", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "gam", Destroys: acts16},
+	{Name: "gamemoderun", Wrapper: &wrapper12},
 	{Name: "gamescope", Is: 0x4},
-	{Name: "gap", Language: &language6},
+	{Name: "gap", Language: &language8},
 	{Name: "garden", Arity: 2, Is: 0x2000000000},
 	{Name: "gargs", Is: 0x4},
-	{Name: "gatsby", Row: &row87},
-	{Name: "gcc", Row: &row150, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "gcl", Language: &language6},
-	{Name: "gcloud", Row: &row410, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse411, Parent: true, Destroys: acts112, Recursive: []string{"*"}},
+	{Name: "gatsby", Row: &row89},
+	{Name: "gcc", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "gcl", Language: &language8},
+	{Name: "gcloud", Row: &row414, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse415, Parent: true, Destroys: acts114, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Risk: 4, Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
 	{Name: "gcloud * * list", Risk: 4},
 	{Name: "gcloud * describe", Risk: 4},
 	{Name: "gcloud * list", Risk: 4},
-	{Name: "gcloud alpha", Row: &row69},
-	{Name: "gcloud auth", Row: &row69, Is: 0x100000, Parent: true},
-	{Name: "gcloud auth list", Row: &row71, Risk: 1},
+	{Name: "gcloud alpha", Row: &row71},
+	{Name: "gcloud auth", Row: &row71, Is: 0x100000, Parent: true},
+	{Name: "gcloud auth list", Row: &row73, Risk: 1},
 	{Name: "gcloud builds"},
-	{Name: "gcloud builds submit", Row: &row69, Is: 0x100000},
-	{Name: "gcloud cloud-shell", Row: &row69},
+	{Name: "gcloud builds submit", Row: &row71, Is: 0x100000},
+	{Name: "gcloud cloud-shell", Row: &row71},
 	{Name: "gcloud compute", Parent: true},
 	{Name: "gcloud compute *", Parent: true},
 	{Name: "gcloud compute * describe", Risk: 4},
 	{Name: "gcloud compute * list", Risk: 4},
-	{Name: "gcloud compute scp", Row: &row69},
-	{Name: "gcloud compute ssh", Row: &row69},
+	{Name: "gcloud compute scp", Row: &row71},
+	{Name: "gcloud compute ssh", Row: &row71},
 	{Name: "gcloud config", Is: 0x100000, Parent: true},
-	{Name: "gcloud config get", Row: &row71, Risk: 1},
-	{Name: "gcloud config get-value", Row: &row71, Risk: 1},
-	{Name: "gcloud config list", Row: &row71, Risk: 1},
-	{Name: "gcloud config set", Row: &row69},
-	{Name: "gcloud config unset", Row: &row69},
+	{Name: "gcloud config get", Row: &row73, Risk: 1},
+	{Name: "gcloud config get-value", Row: &row73, Risk: 1},
+	{Name: "gcloud config list", Row: &row73, Risk: 1},
+	{Name: "gcloud config set", Row: &row71},
+	{Name: "gcloud config unset", Row: &row71},
 	{Name: "gcloud secrets", Is: 0x100000},
-	{Name: "gcloud ssh", Row: &row69},
+	{Name: "gcloud ssh", Row: &row71},
 	{Name: "gcloud storage", Parent: true},
-	{Name: "gcloud storage cp", Transfer: &options412},
+	{Name: "gcloud storage cp", Transfer: &options416},
 	{Name: "gcloud storage ls", Risk: 4},
-	{Name: "gcloud storage mv", Transfer: &options412},
-	{Name: "gcloud storage rsync", Transfer: &options412},
-	{Name: "gconftool-2", Destroys: acts109},
+	{Name: "gcloud storage mv", Transfer: &options416},
+	{Name: "gcloud storage rsync", Transfer: &options416},
+	{Name: "gconftool-2", Destroys: acts111},
 	{Name: "gcore", Is: 0x20000},
-	{Name: "gdb", Row: &row104, Wrapper: &wrapper180, Is: 0x20000},
+	{Name: "gdb", Row: &row106, Wrapper: &wrapper182, Is: 0x20000},
 	{Name: "gdbserver", Is: 0x4},
 	{Name: "gdc", Is: 0x200},
-	{Name: "gdisk", Is: 0x4000000000, Destroys: acts88},
+	{Name: "gdisk", Is: 0x4000000000, Destroys: acts90},
 	{Name: "gel", Is: 0x4000000},
-	{Name: "gem", Row: &row139, Arity: 2, Is: 0x10000040100000, Destroys: acts413},
+	{Name: "gem", Row: &row141, Arity: 2, Is: 0x10000040100000, Destroys: acts417},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x100000000},
 	{Name: "gemini-cli", Is: 0x100000000},
 	{Name: "genie", Is: 0x4},
-	{Name: "gerrit", Destroys: acts148},
+	{Name: "gerrit", Destroys: acts150},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse414},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse418},
 	{Name: "getopts", Inspector: "names", Risk: 1},
-	{Name: "gforth", Language: &language6},
-	{Name: "gfortran", Row: &row47, Is: 0x200},
-	{Name: "gh", Row: &row416, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts417},
+	{Name: "gforth", Language: &language8},
+	{Name: "gfortran", Row: &row49, Is: 0x200},
+	{Name: "gh", Row: &row420, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts421},
 	{Name: "gh agent-task", Is: 0x100000000},
-	{Name: "gh alias", Row: &row418, Is: 0x100000},
-	{Name: "gh api", Row: &row420, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse421},
-	{Name: "gh attestation", Row: &row418},
-	{Name: "gh auth", Row: &row418, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row423, Risk: 4, Worse: worse424},
-	{Name: "gh browse", Row: &row426, Risk: 4},
-	{Name: "gh cache", Row: &row426},
-	{Name: "gh codespace", Row: &row418},
-	{Name: "gh codespace ssh", Row: &row69},
-	{Name: "gh config", Row: &row418, Is: 0x110000},
+	{Name: "gh alias", Row: &row422, Is: 0x100000},
+	{Name: "gh api", Row: &row424, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse425},
+	{Name: "gh attestation", Row: &row422},
+	{Name: "gh auth", Row: &row422, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row427, Risk: 4, Worse: worse428},
+	{Name: "gh browse", Row: &row430, Risk: 4},
+	{Name: "gh cache", Row: &row430},
+	{Name: "gh codespace", Row: &row422},
+	{Name: "gh codespace ssh", Row: &row71},
+	{Name: "gh config", Row: &row422, Is: 0x110000},
 	{Name: "gh copilot", Is: 0x100000000},
-	{Name: "gh cs", Row: &row418},
-	{Name: "gh ext", Row: &row418},
-	{Name: "gh extension", Row: &row418, Is: 0x100000},
-	{Name: "gh gist", Row: &row426},
-	{Name: "gh gist create", Row: &row69},
-	{Name: "gh gist edit", Row: &row69},
-	{Name: "gh gpg-key", Row: &row418},
-	{Name: "gh issue", Row: &row426, Arity: 3, Parent: true},
+	{Name: "gh cs", Row: &row422},
+	{Name: "gh ext", Row: &row422},
+	{Name: "gh extension", Row: &row422, Is: 0x100000},
+	{Name: "gh gist", Row: &row430},
+	{Name: "gh gist create", Row: &row71},
+	{Name: "gh gist edit", Row: &row71},
+	{Name: "gh gpg-key", Row: &row422},
+	{Name: "gh issue", Row: &row430, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row426},
+	{Name: "gh label", Row: &row430},
 	{Name: "gh models", Is: 0x100000000},
-	{Name: "gh org", Row: &row426},
-	{Name: "gh pr", Row: &row426, Arity: 3, Parent: true},
+	{Name: "gh org", Row: &row430},
+	{Name: "gh pr", Row: &row430, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -6867,153 +6891,153 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row426},
-	{Name: "gh release", Row: &row426, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row430},
+	{Name: "gh release", Row: &row430, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row426, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row430, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row426},
-	{Name: "gh run", Row: &row426, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row430},
+	{Name: "gh run", Row: &row430, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row426, Risk: 4},
-	{Name: "gh secret", Row: &row418, Is: 0x100000},
-	{Name: "gh skill", Row: &row418},
-	{Name: "gh ssh-key", Row: &row418},
-	{Name: "gh status", Row: &row426, Risk: 4},
-	{Name: "gh variable", Row: &row418},
-	{Name: "gh workflow", Row: &row426, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row430, Risk: 4},
+	{Name: "gh secret", Row: &row422, Is: 0x100000},
+	{Name: "gh skill", Row: &row422},
+	{Name: "gh ssh-key", Row: &row422},
+	{Name: "gh status", Row: &row430, Risk: 4},
+	{Name: "gh variable", Row: &row422},
+	{Name: "gh workflow", Row: &row430, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row428, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row432, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
-	{Name: "ghci", Language: &language6, Is: 0x100200},
+	{Name: "ghci", Language: &language8, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ghz", Destroys: acts372},
-	{Name: "ginkgo", Row: &row430, Is: 0x8},
-	{Name: "gio", Row: &row58, Destroys: acts431, Wipes: "removed"},
-	{Name: "git", Row: &row433, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row435, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row437, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git annotate", Row: &row439, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row437, Inspector: "gitapply", Risk: 3, Worse: worse440},
-	{Name: "git archimport", Row: &row58},
-	{Name: "git archive", Row: &row442, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse443},
-	{Name: "git blame", Row: &row439, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row445, Is: 0x100040, Risk: 1, Worse: worse446},
-	{Name: "git bugreport", Row: &row58},
-	{Name: "git bundle", Row: &row448, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row450, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row452, Risk: 1},
-	{Name: "git check-ignore", Row: &row452, Risk: 1},
-	{Name: "git check-ref-format", Row: &row454, Risk: 1},
-	{Name: "git checkout", Row: &row456, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse457},
-	{Name: "git checkout-index", Row: &row459, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row461, Risk: 1},
-	{Name: "git cherry-pick", Row: &row463, Is: 0x1000000000, Risk: 3, Worse: worse464},
-	{Name: "git citool", Row: &row58},
-	{Name: "git clean", Row: &row466, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row468, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row470, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row472, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse473, Parent: true},
+	{Name: "ghz", Destroys: acts376},
+	{Name: "ginkgo", Row: &row434, Is: 0x8},
+	{Name: "gio", Row: &row60, Destroys: acts435, Wipes: "removed"},
+	{Name: "git", Row: &row437, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row439, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row441, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git annotate", Row: &row443, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row441, Inspector: "gitapply", Risk: 3, Worse: worse444},
+	{Name: "git archimport", Row: &row60},
+	{Name: "git archive", Row: &row446, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse447},
+	{Name: "git blame", Row: &row443, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row449, Is: 0x100040, Risk: 1, Worse: worse450},
+	{Name: "git bugreport", Row: &row60},
+	{Name: "git bundle", Row: &row452, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row454, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row456, Risk: 1},
+	{Name: "git check-ignore", Row: &row456, Risk: 1},
+	{Name: "git check-ref-format", Row: &row458, Risk: 1},
+	{Name: "git checkout", Row: &row460, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse461},
+	{Name: "git checkout-index", Row: &row463, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row465, Risk: 1},
+	{Name: "git cherry-pick", Row: &row467, Is: 0x1000000000, Risk: 3, Worse: worse468},
+	{Name: "git citool", Row: &row60},
+	{Name: "git clean", Row: &row470, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row472, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row474, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row476, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse477, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
-	{Name: "git config edit", Row: &row475, Risk: 5},
+	{Name: "git config edit", Row: &row479, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row454, Risk: 1},
-	{Name: "git credential", Row: &row58, Is: 0x100000},
-	{Name: "git credential-cache", Row: &row58},
-	{Name: "git credential-store", Row: &row58},
-	{Name: "git cvsimport", Row: &row58},
-	{Name: "git cvsserver", Row: &row58},
-	{Name: "git daemon", Row: &row58},
-	{Name: "git describe", Row: &row454, Is: 0x40, Risk: 1},
-	{Name: "git diagnose", Row: &row58},
-	{Name: "git diff", Row: &row461, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row461, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row461, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row461, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row477, Inspector: "gitshow"},
-	{Name: "git fast-export", Row: &row58, Shows: "objects"},
-	{Name: "git fast-import", Row: &row58, Risk: 6},
-	{Name: "git fetch", Row: &row468, Inspector: "gitfetch", Risk: 4, Worse: worse478},
-	{Name: "git fetch-pack", Row: &row468},
-	{Name: "git filter-branch", Row: &row480, Is: 0x100000, Risk: 6},
+	{Name: "git count-objects", Row: &row458, Risk: 1},
+	{Name: "git credential", Row: &row60, Is: 0x100000},
+	{Name: "git credential-cache", Row: &row60},
+	{Name: "git credential-store", Row: &row60},
+	{Name: "git cvsimport", Row: &row60},
+	{Name: "git cvsserver", Row: &row60},
+	{Name: "git daemon", Row: &row60},
+	{Name: "git describe", Row: &row458, Is: 0x40, Risk: 1},
+	{Name: "git diagnose", Row: &row60},
+	{Name: "git diff", Row: &row465, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row465, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row465, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row465, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row481, Inspector: "gitshow"},
+	{Name: "git fast-export", Row: &row60, Shows: "objects"},
+	{Name: "git fast-import", Row: &row60, Risk: 6},
+	{Name: "git fetch", Row: &row472, Inspector: "gitfetch", Risk: 4, Worse: worse482},
+	{Name: "git fetch-pack", Row: &row472},
+	{Name: "git filter-branch", Row: &row484, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
-	{Name: "git flow", Row: &row58, Arity: 3},
-	{Name: "git for-each-ref", Row: &row454, Risk: 1},
-	{Name: "git for-each-repo", Row: &row58},
-	{Name: "git format-patch", Row: &row482, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row484, Risk: 1},
-	{Name: "git gc", Row: &row459, Is: 0x100000, Risk: 3, Worse: worse485},
-	{Name: "git get-tar-commit-id", Row: &row454, Risk: 1},
-	{Name: "git gitk", Row: &row58},
-	{Name: "git grep", Row: &row487, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
-	{Name: "git gui", Row: &row58},
-	{Name: "git hash-object", Row: &row489, Inspector: "gitadd", Risk: 1},
-	{Name: "git help", Row: &row58, Risk: 1},
-	{Name: "git hook", Row: &row58},
-	{Name: "git http-backend", Row: &row58},
-	{Name: "git imap-send", Row: &row58},
-	{Name: "git init", Row: &row491, Inspector: "gitinit", Risk: 3},
-	{Name: "git instaweb", Row: &row58},
-	{Name: "git interpret-trailers", Row: &row493},
-	{Name: "git lfs", Row: &row495, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row461, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row497, Risk: 1},
-	{Name: "git ls-remote", Row: &row468, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row497, Risk: 1},
-	{Name: "git maintenance", Row: &row58, Risk: 3},
-	{Name: "git merge", Row: &row463, Is: 0x1000000000, Risk: 3, Worse: worse464},
-	{Name: "git merge-base", Row: &row454, Is: 0x40, Risk: 1},
-	{Name: "git merge-index", Row: &row58},
-	{Name: "git merge-tree", Row: &row499, Risk: 3},
-	{Name: "git mergetool", Row: &row477},
-	{Name: "git mktree", Row: &row501},
-	{Name: "git mv", Row: &row503, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row454, Risk: 1},
-	{Name: "git notes", Row: &row505, Arity: 3, Inspector: "gitloss", Risk: 3},
-	{Name: "git p4", Row: &row58, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row459},
-	{Name: "git patch-id", Row: &row454, Risk: 1},
-	{Name: "git prune", Row: &row459, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row459, Risk: 6},
-	{Name: "git pull", Row: &row468, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse506},
-	{Name: "git push", Row: &row508, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse509},
-	{Name: "git quiltimport", Row: &row58},
-	{Name: "git range-diff", Row: &row461, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row459},
-	{Name: "git rebase", Row: &row511, Is: 0x1000100000, Risk: 3, Shows: "patch"},
-	{Name: "git receive-pack", Row: &row58},
-	{Name: "git reflog", Row: &row461, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git flow", Row: &row60, Arity: 3},
+	{Name: "git for-each-ref", Row: &row458, Risk: 1},
+	{Name: "git for-each-repo", Row: &row60},
+	{Name: "git format-patch", Row: &row486, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row488, Risk: 1},
+	{Name: "git gc", Row: &row463, Is: 0x100000, Risk: 3, Worse: worse489},
+	{Name: "git get-tar-commit-id", Row: &row458, Risk: 1},
+	{Name: "git gitk", Row: &row60},
+	{Name: "git grep", Row: &row491, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git gui", Row: &row60},
+	{Name: "git hash-object", Row: &row493, Inspector: "gitadd", Risk: 1},
+	{Name: "git help", Row: &row60, Risk: 1},
+	{Name: "git hook", Row: &row60},
+	{Name: "git http-backend", Row: &row60},
+	{Name: "git imap-send", Row: &row60},
+	{Name: "git init", Row: &row495, Inspector: "gitinit", Risk: 3},
+	{Name: "git instaweb", Row: &row60},
+	{Name: "git interpret-trailers", Row: &row497},
+	{Name: "git lfs", Row: &row499, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row465, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row501, Risk: 1},
+	{Name: "git ls-remote", Row: &row472, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row501, Risk: 1},
+	{Name: "git maintenance", Row: &row60, Risk: 3},
+	{Name: "git merge", Row: &row467, Is: 0x1000000000, Risk: 3, Worse: worse468},
+	{Name: "git merge-base", Row: &row458, Is: 0x40, Risk: 1},
+	{Name: "git merge-index", Row: &row60},
+	{Name: "git merge-tree", Row: &row503, Risk: 3},
+	{Name: "git mergetool", Row: &row481},
+	{Name: "git mktree", Row: &row505},
+	{Name: "git mv", Row: &row507, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row458, Risk: 1},
+	{Name: "git notes", Row: &row509, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git p4", Row: &row60, Is: 0x400000, Risk: 4},
+	{Name: "git pack-redundant", Row: &row463},
+	{Name: "git patch-id", Row: &row458, Risk: 1},
+	{Name: "git prune", Row: &row463, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row463, Risk: 6},
+	{Name: "git pull", Row: &row472, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse510},
+	{Name: "git push", Row: &row512, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse513},
+	{Name: "git quiltimport", Row: &row60},
+	{Name: "git range-diff", Row: &row465, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row463},
+	{Name: "git rebase", Row: &row515, Is: 0x1000100000, Risk: 3, Shows: "patch"},
+	{Name: "git receive-pack", Row: &row60},
+	{Name: "git reflog", Row: &row465, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row461, Risk: 1},
-	{Name: "git reflog-delete", Row: &row459},
-	{Name: "git refs", Row: &row459},
-	{Name: "git remote", Row: &row513, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row465, Risk: 1},
+	{Name: "git reflog-delete", Row: &row463},
+	{Name: "git refs", Row: &row463},
+	{Name: "git remote", Row: &row517, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row515, Risk: 1},
+	{Name: "git remote get-url", Row: &row519, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -7021,71 +7045,71 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row515, Risk: 4},
+	{Name: "git remote show", Row: &row519, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row468},
-	{Name: "git repack", Row: &row459, Risk: 3},
-	{Name: "git replace", Row: &row459, Is: 0x100000, Risk: 6},
-	{Name: "git request-pull", Row: &row58, Risk: 1},
-	{Name: "git reset", Row: &row517, Is: 0x100000, Risk: 3, Worse: worse518},
-	{Name: "git restore", Row: &row520, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse521},
-	{Name: "git rev-list", Row: &row461, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row454, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row463, Is: 0x1000000000, Risk: 3, Worse: worse464},
-	{Name: "git rm", Row: &row503, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse522},
-	{Name: "git scalar", Row: &row58},
-	{Name: "git send-email", Row: &row58, Risk: 6},
-	{Name: "git send-pack", Row: &row508},
-	{Name: "git shell", Row: &row58},
-	{Name: "git shortlog", Row: &row461, Risk: 1},
-	{Name: "git show", Row: &row524, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row454, Risk: 1},
-	{Name: "git show-index", Row: &row501, Shows: "objects"},
-	{Name: "git show-ref", Row: &row454, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row459, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row435, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row526, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git remote-http", Row: &row472},
+	{Name: "git repack", Row: &row463, Risk: 3},
+	{Name: "git replace", Row: &row463, Is: 0x100000, Risk: 6},
+	{Name: "git request-pull", Row: &row60, Risk: 1},
+	{Name: "git reset", Row: &row521, Is: 0x100000, Risk: 3, Worse: worse522},
+	{Name: "git restore", Row: &row524, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse525},
+	{Name: "git rev-list", Row: &row465, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row458, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row467, Is: 0x1000000000, Risk: 3, Worse: worse468},
+	{Name: "git rm", Row: &row507, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse526},
+	{Name: "git scalar", Row: &row60},
+	{Name: "git send-email", Row: &row60, Risk: 6},
+	{Name: "git send-pack", Row: &row512},
+	{Name: "git shell", Row: &row60},
+	{Name: "git shortlog", Row: &row465, Risk: 1},
+	{Name: "git show", Row: &row528, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row458, Risk: 1},
+	{Name: "git show-index", Row: &row505, Shows: "objects"},
+	{Name: "git show-ref", Row: &row458, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row463, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row439, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row530, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row461, Risk: 1},
+	{Name: "git stash list", Row: &row465, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row461, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row465, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row497, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row452, Risk: 1},
-	{Name: "git submodule", Row: &row528, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row501, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row456, Risk: 1},
+	{Name: "git submodule", Row: &row532, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row530, Risk: 1},
-	{Name: "git submodule summary", Row: &row530, Risk: 1},
+	{Name: "git submodule status", Row: &row534, Risk: 1},
+	{Name: "git submodule summary", Row: &row534, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
-	{Name: "git svn", Row: &row58, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row532, Is: 0x1000000000, Risk: 3, Worse: worse533},
-	{Name: "git symbolic-ref", Row: &row459, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse534},
-	{Name: "git tag", Row: &row536, Is: 0x100000, Risk: 1, Worse: worse537},
+	{Name: "git svn", Row: &row60, Arity: 3, Is: 0x400000, Risk: 4},
+	{Name: "git switch", Row: &row536, Is: 0x1000000000, Risk: 3, Worse: worse537},
+	{Name: "git symbolic-ref", Row: &row463, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse538},
+	{Name: "git tag", Row: &row540, Is: 0x100000, Risk: 1, Worse: worse541},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row459, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row459, Is: 0x100000, Risk: 3, Worse: worse538},
-	{Name: "git upload-archive", Row: &row58},
-	{Name: "git upload-pack", Row: &row58},
-	{Name: "git var", Row: &row454, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row454, Risk: 1},
-	{Name: "git verify-tag", Row: &row454, Risk: 1},
-	{Name: "git version", Row: &row454, Risk: 1},
-	{Name: "git whatchanged", Row: &row461, Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row540, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git update-index", Row: &row463, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row463, Is: 0x100000, Risk: 3, Worse: worse542},
+	{Name: "git upload-archive", Row: &row60},
+	{Name: "git upload-pack", Row: &row60},
+	{Name: "git var", Row: &row458, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row458, Risk: 1},
+	{Name: "git verify-tag", Row: &row458, Risk: 1},
+	{Name: "git version", Row: &row458, Risk: 1},
+	{Name: "git whatchanged", Row: &row465, Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row544, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row542, Risk: 1},
+	{Name: "git worktree list", Row: &row546, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -7095,148 +7119,148 @@ var commands = [...]Command{
 	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
 	{Name: "gksu", Is: 0x2000000000001, Risk: 7},
 	{Name: "gksudo", Is: 0x2000000000001, Risk: 7},
-	{Name: "glab", Row: &row544, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts417},
+	{Name: "glab", Row: &row548, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts421},
 	{Name: "glab ci", Arity: 3, Parent: true},
-	{Name: "glab ci list", Row: &row546, Risk: 4},
-	{Name: "glab ci status", Row: &row546, Risk: 4},
-	{Name: "glab ci view", Row: &row546, Risk: 4},
+	{Name: "glab ci list", Row: &row550, Risk: 4},
+	{Name: "glab ci status", Row: &row550, Risk: 4},
+	{Name: "glab ci view", Row: &row550, Risk: 4},
 	{Name: "glab issue", Arity: 3, Parent: true},
-	{Name: "glab issue list", Row: &row546, Risk: 4},
-	{Name: "glab issue view", Row: &row546, Risk: 4},
+	{Name: "glab issue list", Row: &row550, Risk: 4},
+	{Name: "glab issue view", Row: &row550, Risk: 4},
 	{Name: "glab mr", Arity: 3, Parent: true},
-	{Name: "glab mr diff", Row: &row546, Risk: 4},
-	{Name: "glab mr list", Row: &row546, Risk: 4},
-	{Name: "glab mr view", Row: &row546, Risk: 4},
+	{Name: "glab mr diff", Row: &row550, Risk: 4},
+	{Name: "glab mr list", Row: &row550, Risk: 4},
+	{Name: "glab mr view", Row: &row550, Risk: 4},
 	{Name: "glab release", Arity: 3, Parent: true},
-	{Name: "glab release list", Row: &row546, Risk: 4},
-	{Name: "glab release view", Row: &row546, Risk: 4},
+	{Name: "glab release list", Row: &row550, Risk: 4},
+	{Name: "glab release view", Row: &row550, Risk: 4},
 	{Name: "glab repo", Arity: 3, Parent: true},
-	{Name: "glab repo view", Row: &row546, Risk: 4},
+	{Name: "glab repo view", Row: &row550, Risk: 4},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row548, Risk: 5},
-	{Name: "gm4", Language: &language6, Is: 0x2000},
-	{Name: "gmailctl", Destroys: acts19},
+	{Name: "glow", Row: &row552, Risk: 5},
+	{Name: "gm4", Language: &language8, Is: 0x2000},
+	{Name: "gmailctl", Destroys: acts21},
 	{Name: "gnome-terminal", Is: 0x4},
-	{Name: "gnuplot", Language: &language6, Is: 0x2000},
-	{Name: "go", Row: &row550, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
-	{Name: "go bug", Row: &row40},
-	{Name: "go build", Row: &row552, Is: 0x2000000000, Risk: 2, Worse: worse553},
-	{Name: "go clean", Row: &row555, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row557, Risk: 1, Worse: worse558},
-	{Name: "go env", Row: &row560, Is: 0x100040, Risk: 1, Worse: worse561},
-	{Name: "go fix", Row: &row563, Risk: 3},
-	{Name: "go fmt", Row: &row565, Inspector: "formatter", Risk: 3},
-	{Name: "go generate", Row: &row566, Is: 0x2000000000, Risk: 5},
-	{Name: "go get", Row: &row552, Is: 0x300000, Risk: 4},
+	{Name: "gnuplot", Language: &language8, Is: 0x2000},
+	{Name: "go", Row: &row554, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
+	{Name: "go bug", Row: &row42},
+	{Name: "go build", Row: &row556, Is: 0x2000000000, Risk: 2, Worse: worse557},
+	{Name: "go clean", Row: &row559, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row561, Risk: 1, Worse: worse562},
+	{Name: "go env", Row: &row564, Is: 0x100040, Risk: 1, Worse: worse565},
+	{Name: "go fix", Row: &row567, Risk: 3},
+	{Name: "go fmt", Row: &row569, Inspector: "formatter", Risk: 3},
+	{Name: "go generate", Row: &row570, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row556, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row552, Is: 0x2000300000, Risk: 5},
-	{Name: "go list", Row: &row568, Is: 0x40, Risk: 1, Worse: worse558},
-	{Name: "go mod", Row: &row570, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row556, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row572, Is: 0x40, Risk: 1, Worse: worse562},
+	{Name: "go mod", Row: &row574, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse571},
+	{Name: "go mod graph", Risk: 1, Worse: worse575},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse571},
-	{Name: "go mod why", Risk: 1, Worse: worse571},
-	{Name: "go run", Row: &row563, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
-	{Name: "go telemetry", Row: &row40},
-	{Name: "go test", Row: &row572, Is: 0x2000000000, Risk: 2, Worse: worse553},
-	{Name: "go tool", Row: &row58, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row574, Risk: 1},
-	{Name: "go tool cover", Row: &row576, Risk: 1},
-	{Name: "go tool nm", Row: &row574, Risk: 1},
-	{Name: "go tool objdump", Row: &row574, Risk: 1},
-	{Name: "go version", Row: &row578, Risk: 1},
-	{Name: "go vet", Row: &row563, Is: 0x2000000000, Risk: 2, Worse: worse553},
-	{Name: "go work", Row: &row580, Arity: 3, Risk: 3},
-	{Name: "gofmt", Row: &row582, Risk: 1, Worse: worse583},
-	{Name: "gofumpt", Row: &row585, Risk: 2, Worse: worse107},
-	{Name: "gog", Destroys: acts19},
-	{Name: "gogcli", Destroys: acts19},
-	{Name: "goimports", Row: &row585, Risk: 2, Worse: worse107},
-	{Name: "golang-migrate", Destroys: acts53},
-	{Name: "golangci-lint", Row: &row587, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse90, Parent: true},
+	{Name: "go mod verify", Risk: 1, Worse: worse575},
+	{Name: "go mod why", Risk: 1, Worse: worse575},
+	{Name: "go run", Row: &row567, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
+	{Name: "go telemetry", Row: &row42},
+	{Name: "go test", Row: &row576, Is: 0x2000000000, Risk: 2, Worse: worse557},
+	{Name: "go tool", Row: &row60, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "go tool addr2line", Row: &row578, Risk: 1},
+	{Name: "go tool cover", Row: &row580, Risk: 1},
+	{Name: "go tool nm", Row: &row578, Risk: 1},
+	{Name: "go tool objdump", Row: &row578, Risk: 1},
+	{Name: "go version", Row: &row582, Risk: 1},
+	{Name: "go vet", Row: &row567, Is: 0x2000000000, Risk: 2, Worse: worse557},
+	{Name: "go work", Row: &row584, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row586, Risk: 1, Worse: worse587},
+	{Name: "gofumpt", Row: &row589, Risk: 2, Worse: worse109},
+	{Name: "gog", Destroys: acts21},
+	{Name: "gogcli", Destroys: acts21},
+	{Name: "goimports", Row: &row589, Risk: 2, Worse: worse109},
+	{Name: "golang-migrate", Destroys: acts55},
+	{Name: "golangci-lint", Row: &row591, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse92, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
-	{Name: "gold", Row: &row47, Is: 0x200},
+	{Name: "gold", Row: &row49, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
-	{Name: "goose", Arity: 2, Destroys: acts53},
+	{Name: "goose", Arity: 2, Destroys: acts55},
 	{Name: "goose acp", Is: 0x100000000},
 	{Name: "goose recipe", Is: 0x100000000},
 	{Name: "goose run", Is: 0x100000000},
 	{Name: "goose session", Is: 0x100000000},
 	{Name: "goose web", Is: 0x100000000},
 	{Name: "goosed", Is: 0x100000000},
-	{Name: "gopass", Is: 0x100000, Destroys: acts20},
-	{Name: "goreleaser", Destroys: acts57},
+	{Name: "gopass", Is: 0x100000, Destroys: acts22},
+	{Name: "goreleaser", Destroys: acts59},
 	{Name: "goreman", Arity: 2, Is: 0x2000000000},
 	{Name: "gorun", Language: &language1},
-	{Name: "gosec", Row: &row369},
-	{Name: "gosh", Language: &language6},
-	{Name: "gosu", Wrapper: &wrapper588, Is: 0x1},
-	{Name: "gotestsum", Row: &row590, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row592, Risk: 2, Worse: worse90},
+	{Name: "gosec", Row: &row373},
+	{Name: "gosh", Language: &language8},
+	{Name: "gosu", Wrapper: &wrapper592, Is: 0x1},
+	{Name: "gotestsum", Row: &row594, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row596, Risk: 2, Worse: worse92},
 	{Name: "gow", Arity: 2, Is: 0x2000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
-	{Name: "gp", Language: &language6},
-	{Name: "gpasswd", Is: 0x100000, Risk: 7, Destroys: acts181},
-	{Name: "gpg", Row: &row594, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "gp", Language: &language8},
+	{Name: "gpasswd", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "gpg", Row: &row598, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "gprof", Is: 0x200},
-	{Name: "gprolog", Language: &language6},
+	{Name: "gprolog", Language: &language8},
 	{Name: "gpt-engineer", Is: 0x100000000},
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row596, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts597},
+	{Name: "gradle", Row: &row600, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts601},
 	{Name: "gradle jshell", Is: 0x800},
-	{Name: "graftcp", Wrapper: &wrapper10},
+	{Name: "graftcp", Wrapper: &wrapper12},
 	{Name: "graphqurl", Is: 0x20000000},
-	{Name: "grc", Wrapper: &wrapper10},
-	{Name: "gremlin", Row: &row104},
-	{Name: "grep", Row: &row147, Arity: 1, Is: 0xc00000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "groff", Row: &row145},
+	{Name: "grc", Wrapper: &wrapper12},
+	{Name: "gremlin", Row: &row106},
+	{Name: "grep", Row: &row149, Arity: 1, Is: 0xc00000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "groff", Row: &row147},
 	{Name: "grok", Is: 0x100000000},
 	{Name: "grok-cli", Is: 0x100000000},
-	{Name: "gron", Row: &row599, Risk: 5},
-	{Name: "groovy", Language: &language6, Arity: 2, Is: 0x400},
+	{Name: "gron", Row: &row603, Risk: 5},
+	{Name: "groovy", Language: &language8, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
-	{Name: "groovysh", Language: &language6},
+	{Name: "groovysh", Language: &language8},
 	{Name: "groupadd", Risk: 7},
-	{Name: "groupdel", Is: 0x100000, Risk: 7, Destroys: acts181},
-	{Name: "groupmod", Is: 0x100000, Risk: 7, Destroys: acts181},
+	{Name: "groupdel", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "groupmod", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "groups", Risk: 1},
-	{Name: "grpcurl", Destroys: acts372},
-	{Name: "grub-install", Destroys: acts88},
-	{Name: "grunt", Row: &row87, Is: 0x2000000018},
-	{Name: "gsettings", Destroys: acts109},
-	{Name: "gsi", Language: &language6},
+	{Name: "grpcurl", Destroys: acts376},
+	{Name: "grub-install", Destroys: acts90},
+	{Name: "grunt", Row: &row89, Is: 0x2000000018},
+	{Name: "gsettings", Destroys: acts111},
+	{Name: "gsi", Language: &language8},
 	{Name: "gsql", Is: 0x4000000},
-	{Name: "gst", Language: &language6},
-	{Name: "gsutil", Row: &row40, Inspector: "transfer", Is: 0x8000000000, Destroys: acts112, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options412},
-	{Name: "gsutil mv", Transfer: &options412},
-	{Name: "gsutil rsync", Transfer: &options412},
+	{Name: "gst", Language: &language8},
+	{Name: "gsutil", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts114, Recursive: []string{"*"}},
+	{Name: "gsutil cp", Transfer: &options416},
+	{Name: "gsutil mv", Transfer: &options416},
+	{Name: "gsutil rsync", Transfer: &options416},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
-	{Name: "guile", Language: &language6, Risk: 5},
-	{Name: "guix", Is: 0x100000, Destroys: acts31},
-	{Name: "gulp", Row: &row87, Is: 0x2000000018},
+	{Name: "guile", Language: &language8, Risk: 5},
+	{Name: "guix", Is: 0x100000, Destroys: acts33},
+	{Name: "gulp", Row: &row89, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row601, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
-	{Name: "gvim", Row: &row218},
-	{Name: "gzcat", Row: &row145},
-	{Name: "gzip", Row: &row601, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
-	{Name: "hadolint", Row: &row219, Risk: 2, Worse: worse90},
-	{Name: "halt", Risk: 6, Destroys: acts602},
+	{Name: "gunzip", Row: &row605, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "gvim", Row: &row220},
+	{Name: "gzcat", Row: &row147},
+	{Name: "gzip", Row: &row605, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "hadolint", Row: &row221, Risk: 2, Worse: worse92},
+	{Name: "halt", Risk: 6, Destroys: acts606},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x100000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts603},
-	{Name: "hatch", Row: &row605, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts389},
+	{Name: "hasura", Destroys: acts607},
+	{Name: "hatch", Row: &row609, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts393},
 	{Name: "hatch env", Is: 0x100000},
-	{Name: "hatch run", Wrapper: &wrapper49, Arity: 3, Parent: true},
+	{Name: "hatch run", Wrapper: &wrapper51, Arity: 3, Parent: true},
 	{Name: "hatch run check", Risk: 2},
 	{Name: "hatch run cov", Risk: 2},
 	{Name: "hatch run fmt", Risk: 2},
@@ -7245,404 +7269,406 @@ var commands = [...]Command{
 	{Name: "hatch run types", Risk: 2},
 	{Name: "hatch run typing", Risk: 2},
 	{Name: "hatch test", Risk: 2},
-	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts197},
-	{Name: "hdiutil", Destroys: acts50},
-	{Name: "hdparm", Is: 0x4000000000, Destroys: acts88},
-	{Name: "head", Row: &row607, Arity: 1, Risk: 1},
-	{Name: "heaptrack", Wrapper: &wrapper10},
+	{Name: "hcloud", Row: &row28, Arity: 3, Is: 0x10000000000, Destroys: acts199},
+	{Name: "hdiutil", Destroys: acts52},
+	{Name: "hdparm", Is: 0x4000000000, Destroys: acts90},
+	{Name: "head", Row: &row611, Arity: 1, Risk: 1},
+	{Name: "heaptrack", Wrapper: &wrapper12},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper609},
-	{Name: "heimdall", Destroys: acts88},
-	{Name: "helix", Row: &row218},
-	{Name: "helm", Row: &row611, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts612},
-	{Name: "helm create", Row: &row613},
-	{Name: "helm delete", Row: &row613, Risk: 6},
-	{Name: "helm dependency", Row: &row615, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row615, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row615, Risk: 4},
-	{Name: "helm install", Row: &row613},
-	{Name: "helm lint", Row: &row615, Risk: 4},
-	{Name: "helm list", Row: &row615, Risk: 4},
-	{Name: "helm ls", Row: &row615, Risk: 4},
-	{Name: "helm package", Row: &row615},
-	{Name: "helm plugin", Row: &row613, Is: 0x200000},
-	{Name: "helm pull", Row: &row615},
-	{Name: "helm push", Row: &row613},
-	{Name: "helm registry", Row: &row613},
-	{Name: "helm repo", Row: &row613, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row613, Risk: 6},
+	{Name: "heft exec", Wrapper: &wrapper613},
+	{Name: "heimdall", Destroys: acts90},
+	{Name: "helix", Row: &row220},
+	{Name: "helm", Row: &row615, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts616},
+	{Name: "helm create", Row: &row617},
+	{Name: "helm delete", Row: &row617, Risk: 6},
+	{Name: "helm dependency", Row: &row619, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row619, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row619, Risk: 4},
+	{Name: "helm install", Row: &row617},
+	{Name: "helm lint", Row: &row619, Risk: 4},
+	{Name: "helm list", Row: &row619, Risk: 4},
+	{Name: "helm ls", Row: &row619, Risk: 4},
+	{Name: "helm package", Row: &row619},
+	{Name: "helm plugin", Row: &row617, Is: 0x200000},
+	{Name: "helm pull", Row: &row619},
+	{Name: "helm push", Row: &row617},
+	{Name: "helm registry", Row: &row617},
+	{Name: "helm repo", Row: &row617, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row617, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row615, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row615, Risk: 4},
-	{Name: "helm template", Row: &row615, Risk: 4},
-	{Name: "helm test", Row: &row613},
+	{Name: "helm show", Row: &row619, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row619, Risk: 4},
+	{Name: "helm template", Row: &row619, Risk: 4},
+	{Name: "helm test", Row: &row617},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row613, Risk: 6},
-	{Name: "helm upgrade", Row: &row613},
+	{Name: "helm uninstall", Row: &row617, Risk: 6},
+	{Name: "helm upgrade", Row: &row617},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts612},
+	{Name: "helmfile", Destroys: acts616},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x100000000},
-	{Name: "heroku", Row: &row394, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Parent: true, Destroys: acts616},
-	{Name: "heroku addons", Row: &row618, Risk: 4},
-	{Name: "heroku apps", Row: &row618, Risk: 4},
-	{Name: "heroku domains", Row: &row618, Risk: 4},
-	{Name: "heroku logs", Row: &row618, Risk: 4},
-	{Name: "heroku ps", Row: &row618, Risk: 4},
-	{Name: "heroku releases", Row: &row618, Risk: 4},
-	{Name: "heroku run", Wrapper: &wrapper620, Is: 0x2},
-	{Name: "heroku status", Row: &row618, Risk: 4},
-	{Name: "hex", Destroys: acts155},
-	{Name: "hexdump", Row: &row622, Risk: 1},
-	{Name: "hexyl", Row: &row624},
-	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts148},
-	{Name: "hhvm", Language: &language626},
-	{Name: "himalaya", Destroys: acts19},
+	{Name: "heroku", Row: &row398, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts620},
+	{Name: "heroku addons", Row: &row622, Risk: 4},
+	{Name: "heroku apps", Row: &row622, Risk: 4},
+	{Name: "heroku domains", Row: &row622, Risk: 4},
+	{Name: "heroku logs", Row: &row622, Risk: 4},
+	{Name: "heroku ps", Row: &row622, Risk: 4},
+	{Name: "heroku releases", Row: &row622, Risk: 4},
+	{Name: "heroku run", Wrapper: &wrapper624, Is: 0x2},
+	{Name: "heroku status", Row: &row622, Risk: 4},
+	{Name: "hex", Destroys: acts157},
+	{Name: "hexdump", Row: &row626, Risk: 1},
+	{Name: "hexyl", Row: &row628},
+	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts150},
+	{Name: "hhvm", Language: &language630},
+	{Name: "himalaya", Destroys: acts21},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse627, Destroys: acts628},
-	{Name: "hive", Row: &row104, Is: 0x4000000},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse631, Destroys: acts632},
+	{Name: "hive", Row: &row106, Is: 0x4000000},
 	{Name: "hivemind", Is: 0x2000000000},
 	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row630, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse631},
+	{Name: "hostname", Row: &row634, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse635},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Row: &row633, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts634},
-	{Name: "httpie", Row: &row633, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts634},
-	{Name: "https", Row: &row633, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts634},
-	{Name: "hub", Arity: 2, Destroys: acts417, Like: "gh"},
-	{Name: "hugo", Row: &row636, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "hugs", Language: &language6},
-	{Name: "hurl", Is: 0x20000000, Destroys: acts118},
+	{Name: "http", Row: &row637, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts638},
+	{Name: "httpie", Row: &row637, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts638},
+	{Name: "https", Row: &row637, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts638},
+	{Name: "hub", Arity: 2, Destroys: acts421, Like: "gh"},
+	{Name: "hugo", Row: &row640, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "hugs", Language: &language8},
+	{Name: "hurl", Is: 0x20000000, Destroys: acts120},
 	{Name: "husky", Is: 0x2000080000},
 	{Name: "hwatch", Is: 0x4},
-	{Name: "hx", Row: &row218},
-	{Name: "hy", Language: &language111},
-	{Name: "hyperfine", Wrapper: &wrapper638},
-	{Name: "i386", Wrapper: &wrapper640},
+	{Name: "hx", Row: &row220},
+	{Name: "hy", Language: &language113},
+	{Name: "hyperfine", Wrapper: &wrapper642},
+	{Name: "i386", Wrapper: &wrapper644},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
-	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts197, Recursive: []string{"*"}},
+	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts199, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
-	{Name: "ibmcloud cos upload", Transfer: &options83},
+	{Name: "ibmcloud cos upload", Transfer: &options85},
 	{Name: "icacls", Wipes: "closed"},
-	{Name: "icc", Row: &row47, Is: 0x200},
-	{Name: "icecc", Wrapper: &wrapper10},
-	{Name: "iconv", Row: &row642, Risk: 1},
+	{Name: "icc", Row: &row49, Is: 0x200},
+	{Name: "icecc", Wrapper: &wrapper12},
+	{Name: "iconv", Row: &row646, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
-	{Name: "iex", Language: &language6},
-	{Name: "ifconfig", Risk: 1, Worse: worse132},
-	{Name: "ifdown", Destroys: acts360},
+	{Name: "iex", Language: &language8},
+	{Name: "ifconfig", Risk: 1, Worse: worse134},
+	{Name: "ifdown", Destroys: acts364},
 	{Name: "ifelse", Is: 0x4},
 	{Name: "iflow", Is: 0x100000000},
-	{Name: "ifne", Wrapper: &wrapper10},
+	{Name: "ifne", Wrapper: &wrapper12},
 	{Name: "ifort", Is: 0x200},
-	{Name: "impala-shell", Row: &row104, Is: 0x4000000},
-	{Name: "imsg", Destroys: acts14},
+	{Name: "impala-shell", Row: &row106, Is: 0x4000000},
+	{Name: "imsg", Destroys: acts16},
 	{Name: "include-what-you-use", Is: 0x200},
-	{Name: "incus", Is: 0x2, Destroys: acts7},
-	{Name: "incus exec", Wrapper: &wrapper644},
+	{Name: "incus", Is: 0x2, Destroys: acts9},
+	{Name: "incus exec", Wrapper: &wrapper648},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper646},
-	{Name: "influx", Row: &row241, Is: 0x14100000, Risk: 5, Worse: worse250, Destroys: acts204},
-	{Name: "influxd", Destroys: acts204},
-	{Name: "info", Row: &row648, Risk: 1},
+	{Name: "infisical run", Wrapper: &wrapper650},
+	{Name: "influx", Row: &row243, Is: 0x14100000, Risk: 5, Worse: worse252, Destroys: acts206},
+	{Name: "influxd", Destroys: acts206},
+	{Name: "info", Row: &row652, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts403},
+	{Name: "initctl", Destroys: acts407},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row650, Inspector: "mode", Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row654, Inspector: "mode", Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
-	{Name: "intercept-build", Wrapper: &wrapper10},
+	{Name: "intercept-build", Wrapper: &wrapper12},
 	{Name: "interpreter", Is: 0x100000000},
-	{Name: "interrogate", Row: &row60},
-	{Name: "inv", Row: &row121, Passes: []string{"pytest"}, Is: 0x2000000000},
-	{Name: "invoke", Row: &row121, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
+	{Name: "interrogate", Row: &row62},
+	{Name: "inv", Row: &row123, Passes: []string{"pytest"}, Is: 0x2000000000},
+	{Name: "invoke", Row: &row123, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper652},
+	{Name: "ionice", Wrapper: &wrapper656},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row654, Arity: 2, Risk: 5, Parent: true},
-	{Name: "ip a", Risk: 1, Worse: worse132, Parent: true},
+	{Name: "ip", Row: &row658, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip a", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
 	{Name: "ip a show", Risk: 1},
-	{Name: "ip addr", Risk: 1, Worse: worse132, Parent: true},
+	{Name: "ip addr", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip addr list", Risk: 1},
 	{Name: "ip addr ls", Risk: 1},
 	{Name: "ip addr show", Risk: 1},
-	{Name: "ip address", Risk: 1, Worse: worse132, Parent: true},
+	{Name: "ip address", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip address list", Risk: 1},
 	{Name: "ip address ls", Risk: 1},
 	{Name: "ip address show", Risk: 1},
-	{Name: "ip l", Risk: 1, Worse: worse132, Parent: true},
+	{Name: "ip l", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip l list", Risk: 1},
 	{Name: "ip l ls", Risk: 1},
 	{Name: "ip l show", Risk: 1},
-	{Name: "ip link", Risk: 1, Worse: worse132, Parent: true},
+	{Name: "ip link", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip link list", Risk: 1},
 	{Name: "ip link ls", Risk: 1},
 	{Name: "ip link show", Risk: 1},
-	{Name: "ip n", Risk: 1, Worse: worse132, Parent: true},
+	{Name: "ip n", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip n list", Risk: 1},
 	{Name: "ip n ls", Risk: 1},
 	{Name: "ip n show", Risk: 1},
-	{Name: "ip neigh", Risk: 1, Worse: worse132, Parent: true},
+	{Name: "ip neigh", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip neigh list", Risk: 1},
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper655},
-	{Name: "ip r", Risk: 1, Worse: worse132, Parent: true},
+	{Name: "ip netns exec", Wrapper: &wrapper659},
+	{Name: "ip r", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
 	{Name: "ip r ls", Risk: 1},
 	{Name: "ip r show", Risk: 1},
-	{Name: "ip ro", Risk: 1, Worse: worse132, Parent: true},
+	{Name: "ip ro", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip ro get", Risk: 1},
 	{Name: "ip ro list", Risk: 1},
 	{Name: "ip ro ls", Risk: 1},
 	{Name: "ip ro show", Risk: 1},
-	{Name: "ip route", Risk: 1, Worse: worse132, Parent: true},
+	{Name: "ip route", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip route get", Risk: 1},
 	{Name: "ip route list", Risk: 1},
 	{Name: "ip route ls", Risk: 1},
 	{Name: "ip route show", Risk: 1},
-	{Name: "ip rule", Risk: 1, Worse: worse132, Parent: true},
+	{Name: "ip rule", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip rule list", Risk: 1},
 	{Name: "ip rule ls", Risk: 1},
 	{Name: "ip rule show", Risk: 1},
-	{Name: "ip6tables", Destroys: acts360},
-	{Name: "ipa", Destroys: acts181},
+	{Name: "ip6tables", Destroys: acts364},
+	{Name: "ipa", Destroys: acts183},
 	{Name: "ipcs", Risk: 1},
-	{Name: "ipdb", Row: &row104},
+	{Name: "ipdb", Row: &row106},
 	{Name: "ipfs", Inspector: "transfer"},
-	{Name: "ipfs add", Transfer: &options83},
-	{Name: "ipset", Destroys: acts360},
-	{Name: "iptables", Is: 0x100000, Destroys: acts360},
-	{Name: "ipython", Language: &language111, Is: 0x100000},
+	{Name: "ipfs add", Transfer: &options85},
+	{Name: "ipset", Destroys: acts364},
+	{Name: "iptables", Is: 0x100000, Destroys: acts364},
+	{Name: "ipython", Language: &language113, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language657, Is: 0x100000},
+	{Name: "irb", Language: &language661, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
-	{Name: "isort", Row: &row89, Inspector: "formatter", Is: 0x80000, Risk: 3},
-	{Name: "isql", Row: &row104, Is: 0x4000000},
-	{Name: "isql-fb", Row: &row104},
-	{Name: "istioctl", Row: &row26, Arity: 2, Destroys: acts39},
-	{Name: "iusql", Row: &row104},
+	{Name: "isort", Row: &row91, Inspector: "formatter", Is: 0x80000, Risk: 3},
+	{Name: "isql", Row: &row106, Is: 0x4000000},
+	{Name: "isql-fb", Row: &row106},
+	{Name: "istioctl", Row: &row28, Arity: 2, Destroys: acts41},
+	{Name: "iusql", Row: &row106},
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
-	{Name: "janet", Language: &language6},
-	{Name: "jar", Row: &row659, Inspector: "archiver", Is: 0x200, Archive: &archive660},
+	{Name: "janet", Language: &language8},
+	{Name: "jar", Row: &row663, Inspector: "archiver", Is: 0x200, Archive: &archive664},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row662},
-	{Name: "java", Row: &row664, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row666, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row664, Is: 0x200},
+	{Name: "jasmine", Row: &row666},
+	{Name: "java", Row: &row668, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row670, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row668, Is: 0x200},
 	{Name: "javap", Is: 0x210},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language668, Is: 0x100400},
+	{Name: "jbang", Language: &language672, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row670, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row672, Is: 0x2000080018, Risk: 2},
-	{Name: "jimsh", Language: &language6},
-	{Name: "jira", Destroys: acts14},
-	{Name: "jiti", Language: &language6},
-	{Name: "jj", Arity: 2, Destroys: acts148},
-	{Name: "jless", Row: &row674, Risk: 5},
+	{Name: "jekyll", Row: &row674, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row676, Is: 0x2000080018, Risk: 2},
+	{Name: "jimsh", Language: &language8},
+	{Name: "jira", Destroys: acts16},
+	{Name: "jiti", Language: &language8},
+	{Name: "jj", Arity: 2, Destroys: acts150},
+	{Name: "jless", Row: &row678, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
-	{Name: "joe", Row: &row218},
-	{Name: "join", Row: &row676, Risk: 1},
-	{Name: "journalctl", Row: &row678, Risk: 1, Worse: worse679, Destroys: acts680},
+	{Name: "joe", Row: &row220},
+	{Name: "join", Row: &row680, Risk: 1},
+	{Name: "journalctl", Row: &row682, Risk: 1, Worse: worse683, Destroys: acts684},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
-	{Name: "jsc", Language: &language6},
-	{Name: "jsdoc", Row: &row682, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row664, Language: &language6, Is: 0x200},
-	{Name: "jsr", Destroys: acts130},
+	{Name: "jsc", Language: &language8},
+	{Name: "jsdoc", Row: &row686, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row668, Language: &language8, Is: 0x200},
+	{Name: "jsr", Destroys: acts132},
 	{Name: "jules", Is: 0x100000000},
-	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
+	{Name: "julia", Language: &language8, Arity: 2, Risk: 5},
 	{Name: "junie", Is: 0x100000000},
 	{Name: "jupyter", Is: 0x100000},
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row684, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
-	{Name: "jython", Language: &language111},
-	{Name: "k3d", Row: &row26, Destroys: acts39},
-	{Name: "k3s", Destroys: acts685},
-	{Name: "k9s", Row: &row26},
-	{Name: "kadmin", Destroys: acts181},
-	{Name: "kafka-delete-records", Destroys: acts686},
-	{Name: "kafka-delete-records.sh", Destroys: acts686},
-	{Name: "kafka-topics", Destroys: acts686},
-	{Name: "kafka-topics.sh", Destroys: acts686},
-	{Name: "kak", Row: &row218},
+	{Name: "just", Row: &row688, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "jython", Language: &language113},
+	{Name: "k3d", Row: &row28, Destroys: acts41},
+	{Name: "k3s", Destroys: acts689},
+	{Name: "k9s", Row: &row28},
+	{Name: "kadmin", Destroys: acts183},
+	{Name: "kafka-delete-records", Destroys: acts690},
+	{Name: "kafka-delete-records.sh", Destroys: acts690},
+	{Name: "kafka-topics", Destroys: acts690},
+	{Name: "kafka-topics.sh", Destroys: acts690},
+	{Name: "kak", Row: &row220},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row40, Destroys: acts686},
+	{Name: "kcat", Row: &row42, Destroys: acts690},
 	{Name: "kcov", Is: 0x4},
-	{Name: "kdb", Row: &row104},
-	{Name: "kdb5_util", Destroys: acts181},
+	{Name: "kdb", Row: &row106},
+	{Name: "kdb5_util", Destroys: acts183},
 	{Name: "kdesu", Is: 0x2000000000001, Risk: 7},
 	{Name: "kdesudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "keep-one-running", Is: 0x4},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts602},
+	{Name: "kexec", Destroys: acts606},
 	{Name: "kextload", Risk: 7},
 	{Name: "kextunload", Risk: 7},
 	{Name: "kextutil", Risk: 7},
-	{Name: "keyring", Row: &row131, Is: 0x100000, Destroys: acts20},
-	{Name: "keystone", Destroys: acts300},
-	{Name: "keytool", Destroys: acts20},
+	{Name: "keyring", Row: &row133, Is: 0x100000, Destroys: acts22},
+	{Name: "keystone", Destroys: acts302},
+	{Name: "keytool", Destroys: acts22},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts387},
-	{Name: "kill-port", Destroys: acts387},
-	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts387},
-	{Name: "killall5", Is: 0x100000000000, Destroys: acts387},
+	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts391},
+	{Name: "kill-port", Destroys: acts391},
+	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts391},
+	{Name: "killall5", Is: 0x100000000000, Destroys: acts391},
 	{Name: "kilo", Is: 0x100000000},
 	{Name: "kilocode", Is: 0x100000000},
 	{Name: "kimi", Is: 0x100000000},
 	{Name: "kimi-cli", Is: 0x100000000},
-	{Name: "kind", Row: &row26, Destroys: acts39},
+	{Name: "kind", Row: &row28, Destroys: acts41},
 	{Name: "kiro", Is: 0x100000000},
 	{Name: "kiro-cli", Is: 0x100000000},
 	{Name: "kitty", Is: 0x4},
 	{Name: "kldload", Risk: 7},
 	{Name: "kldunload", Risk: 7},
-	{Name: "knex", Arity: 2, Destroys: acts687},
-	{Name: "knife", Row: &row26, Destroys: acts28},
+	{Name: "kmod", Risk: 5, Worse: worse691},
+	{Name: "kmutil", Risk: 5, Worse: worse691},
+	{Name: "knex", Arity: 2, Destroys: acts692},
+	{Name: "knife", Row: &row28, Destroys: acts30},
 	{Name: "knip", Is: 0x2000080010},
-	{Name: "ko", Destroys: acts57},
+	{Name: "ko", Destroys: acts59},
 	{Name: "kode", Is: 0x100000000},
 	{Name: "koi8rxterm", Is: 0x4},
 	{Name: "konsole", Is: 0x4},
-	{Name: "kopia", Destroys: acts55},
-	{Name: "kops", Destroys: acts39},
-	{Name: "kotlin", Row: &row664, Language: &language6, Is: 0x600},
+	{Name: "kopia", Destroys: acts57},
+	{Name: "kops", Destroys: acts41},
+	{Name: "kotlin", Row: &row668, Language: &language8, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Row: &row689, Language: &language691, Inspector: "compiler", Is: 0x1200, Risk: 2},
+	{Name: "kotlinc", Row: &row694, Language: &language696, Inspector: "compiler", Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
 	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "ksu", Is: 0x2000000000001, Risk: 7},
 	{Name: "ktrace", Is: 0x4},
-	{Name: "kubeadm", Destroys: acts39},
-	{Name: "kubectl", Row: &row693, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts685},
-	{Name: "kubectl annotate", Row: &row695, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row697, Risk: 4, Worse: worse698},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse698},
-	{Name: "kubectl apply", Row: &row695, Risk: 5},
-	{Name: "kubectl attach", Row: &row695, Risk: 5},
-	{Name: "kubectl auth", Row: &row697, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row695, Risk: 5},
-	{Name: "kubectl certificate", Row: &row613},
-	{Name: "kubectl cluster-info", Row: &row697, Risk: 4, Worse: worse698},
-	{Name: "kubectl config", Row: &row697, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubeadm", Destroys: acts41},
+	{Name: "kubectl", Row: &row698, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts689},
+	{Name: "kubectl annotate", Row: &row700, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row702, Risk: 4, Worse: worse703},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse703},
+	{Name: "kubectl apply", Row: &row700, Risk: 5},
+	{Name: "kubectl attach", Row: &row700, Risk: 5},
+	{Name: "kubectl auth", Row: &row702, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row700, Risk: 5},
+	{Name: "kubectl certificate", Row: &row617},
+	{Name: "kubectl cluster-info", Row: &row702, Risk: 4, Worse: worse703},
+	{Name: "kubectl config", Row: &row702, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
-	{Name: "kubectl config delete-context", Row: &row69},
+	{Name: "kubectl config delete-context", Row: &row71},
 	{Name: "kubectl config get-clusters", Risk: 1},
 	{Name: "kubectl config get-contexts", Risk: 1},
-	{Name: "kubectl config set", Row: &row69},
-	{Name: "kubectl config set-context", Row: &row69},
-	{Name: "kubectl config set-credentials", Row: &row69},
-	{Name: "kubectl config use-context", Row: &row69},
-	{Name: "kubectl config view", Risk: 1, Worse: worse699},
-	{Name: "kubectl cordon", Row: &row695, Risk: 5},
-	{Name: "kubectl cp", Row: &row613, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row695, Risk: 5},
-	{Name: "kubectl debug", Row: &row695, Risk: 5},
-	{Name: "kubectl delete", Row: &row613, Risk: 6},
-	{Name: "kubectl describe", Row: &row697, Risk: 4, Worse: worse698},
-	{Name: "kubectl diff", Row: &row697, Risk: 4, Worse: worse698},
-	{Name: "kubectl drain", Row: &row613, Risk: 6},
-	{Name: "kubectl edit", Row: &row695, Risk: 5},
-	{Name: "kubectl events", Row: &row697, Risk: 4, Worse: worse698},
+	{Name: "kubectl config set", Row: &row71},
+	{Name: "kubectl config set-context", Row: &row71},
+	{Name: "kubectl config set-credentials", Row: &row71},
+	{Name: "kubectl config use-context", Row: &row71},
+	{Name: "kubectl config view", Risk: 1, Worse: worse704},
+	{Name: "kubectl cordon", Row: &row700, Risk: 5},
+	{Name: "kubectl cp", Row: &row617, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row700, Risk: 5},
+	{Name: "kubectl debug", Row: &row700, Risk: 5},
+	{Name: "kubectl delete", Row: &row617, Risk: 6},
+	{Name: "kubectl describe", Row: &row702, Risk: 4, Worse: worse703},
+	{Name: "kubectl diff", Row: &row702, Risk: 4, Worse: worse703},
+	{Name: "kubectl drain", Row: &row617, Risk: 6},
+	{Name: "kubectl edit", Row: &row700, Risk: 5},
+	{Name: "kubectl events", Row: &row702, Risk: 4, Worse: worse703},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper701, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row697, Risk: 4, Worse: worse698},
-	{Name: "kubectl expose", Row: &row695, Risk: 5},
-	{Name: "kubectl get", Row: &row697, Risk: 4, Worse: worse698},
+	{Name: "kubectl exec", Wrapper: &wrapper706, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row702, Risk: 4, Worse: worse703},
+	{Name: "kubectl expose", Row: &row700, Risk: 5},
+	{Name: "kubectl get", Row: &row702, Risk: 4, Worse: worse703},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row613, Is: 0x10},
-	{Name: "kubectl label", Row: &row695, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row617, Is: 0x10},
+	{Name: "kubectl label", Row: &row700, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row697, Risk: 4, Worse: worse698},
-	{Name: "kubectl patch", Row: &row695, Risk: 5},
-	{Name: "kubectl plugin", Row: &row613},
-	{Name: "kubectl port-forward", Row: &row613, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row613, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row613, Risk: 6},
-	{Name: "kubectl rollout", Row: &row697, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl logs", Row: &row702, Risk: 4, Worse: worse703},
+	{Name: "kubectl patch", Row: &row700, Risk: 5},
+	{Name: "kubectl plugin", Row: &row617},
+	{Name: "kubectl port-forward", Row: &row617, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row617, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row617, Risk: 6},
+	{Name: "kubectl rollout", Row: &row702, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper701},
-	{Name: "kubectl run", Row: &row695, Risk: 5},
-	{Name: "kubectl scale", Row: &row695, Risk: 5},
-	{Name: "kubectl set", Row: &row695, Risk: 5},
-	{Name: "kubectl taint", Row: &row695, Risk: 5},
-	{Name: "kubectl top", Row: &row697, Arity: 3, Risk: 4, Worse: worse698},
-	{Name: "kubectl uncordon", Row: &row695, Risk: 5},
-	{Name: "kubectl version", Row: &row697, Risk: 4, Worse: worse698},
-	{Name: "kubectl wait", Row: &row697, Risk: 4, Worse: worse698},
-	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts39},
+	{Name: "kubectl rsh", Wrapper: &wrapper706},
+	{Name: "kubectl run", Row: &row700, Risk: 5},
+	{Name: "kubectl scale", Row: &row700, Risk: 5},
+	{Name: "kubectl set", Row: &row700, Risk: 5},
+	{Name: "kubectl taint", Row: &row700, Risk: 5},
+	{Name: "kubectl top", Row: &row702, Arity: 3, Risk: 4, Worse: worse703},
+	{Name: "kubectl uncordon", Row: &row700, Risk: 5},
+	{Name: "kubectl version", Row: &row702, Risk: 4, Worse: worse703},
+	{Name: "kubectl wait", Row: &row702, Risk: 4, Worse: worse703},
+	{Name: "kustomize", Row: &row28, Arity: 2, Destroys: acts41},
 	{Name: "kustomize build", Is: 0x10},
 	{Name: "kwallet-query", Is: 0x100000},
-	{Name: "kwriteconfig5", Destroys: acts109},
-	{Name: "last", Row: &row703, Risk: 1},
-	{Name: "launchctl", Row: &row58, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts403},
-	{Name: "lb4", Destroys: acts300},
+	{Name: "kwriteconfig5", Destroys: acts111},
+	{Name: "last", Row: &row708, Risk: 1},
+	{Name: "launchctl", Row: &row60, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts407},
+	{Name: "lb4", Destroys: acts302},
 	{Name: "lckdo", Is: 0x4},
-	{Name: "ld", Row: &row150, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "ld", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper705, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper710, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
-	{Name: "ldapdelete", Destroys: acts181},
-	{Name: "ldapmodify", Destroys: acts181},
+	{Name: "ldapdelete", Destroys: acts183},
+	{Name: "ldapmodify", Destroys: acts183},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row707},
-	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts597},
+	{Name: "ldd", Row: &row712},
+	{Name: "lein", Row: &row32, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts601},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
 	{Name: "lein compile", Risk: 2},
 	{Name: "lein repl", Is: 0x800},
 	{Name: "lein run", Is: 0x800},
 	{Name: "lein test", Risk: 2},
-	{Name: "lerna", Row: &row87, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts57},
-	{Name: "lerna exec", Wrapper: &wrapper609, Risk: 5},
-	{Name: "less", Row: &row709, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna", Row: &row89, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts59},
+	{Name: "lerna exec", Wrapper: &wrapper613, Risk: 5},
+	{Name: "less", Row: &row714, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
-	{Name: "lftp", Row: &row40, Is: 0x28000400000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "lftp", Row: &row42, Is: 0x28000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "lib", Is: 0x200},
 	{Name: "libfaketime", Is: 0x4},
-	{Name: "libsql", Row: &row104, Is: 0x4000000},
-	{Name: "lima", Is: 0x200000000000, Destroys: acts7},
-	{Name: "limactl", Is: 0x2, Destroys: acts7},
-	{Name: "linear", Destroys: acts14},
+	{Name: "libsql", Row: &row106, Is: 0x4000000},
+	{Name: "lima", Is: 0x200000000000, Destroys: acts9},
+	{Name: "limactl", Is: 0x2, Destroys: acts9},
+	{Name: "linear", Destroys: acts16},
 	{Name: "link", Is: 0x200},
-	{Name: "linkerd", Destroys: acts39},
-	{Name: "links", Row: &row219, Risk: 4},
-	{Name: "linode", Destroys: acts197},
-	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts197},
-	{Name: "lint-staged", Row: &row87, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper640},
-	{Name: "linux64", Wrapper: &wrapper640},
-	{Name: "liquibase", Destroys: acts710},
-	{Name: "litecli", Row: &row712, Inspector: "sql", Is: 0xc000000, Risk: 5},
-	{Name: "litefs", Row: &row104},
+	{Name: "linkerd", Destroys: acts41},
+	{Name: "links", Row: &row221, Risk: 4},
+	{Name: "linode", Destroys: acts199},
+	{Name: "linode-cli", Row: &row28, Arity: 3, Risk: 5, Worse: worse29, Destroys: acts199},
+	{Name: "lint-staged", Row: &row89, Is: 0x2000080000},
+	{Name: "linux32", Wrapper: &wrapper644},
+	{Name: "linux64", Wrapper: &wrapper644},
+	{Name: "liquibase", Destroys: acts715},
+	{Name: "litecli", Row: &row717, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "litefs", Row: &row106},
 	{Name: "llc", Is: 0x200},
-	{Name: "lld", Row: &row47, Is: 0x200},
-	{Name: "lldb", Row: &row104, Wrapper: &wrapper180, Is: 0x20000},
+	{Name: "lld", Row: &row49, Is: 0x200},
+	{Name: "lldb", Row: &row106, Wrapper: &wrapper182, Is: 0x20000},
 	{Name: "lli", Is: 0x200},
 	{Name: "llm-agent", Is: 0x100000000},
 	{Name: "llvm-ar", Is: 0x200},
@@ -7651,132 +7677,132 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row714, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row719, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
-	{Name: "localtunnel", Row: &row40},
-	{Name: "locate", Row: &row716, Is: 0x400000000, Risk: 1},
-	{Name: "lockrun", Wrapper: &wrapper10},
+	{Name: "localtunnel", Row: &row42},
+	{Name: "locate", Row: &row721, Is: 0x400000000, Risk: 1},
+	{Name: "lockrun", Wrapper: &wrapper12},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts717},
+	{Name: "logrotate", Destroys: acts722},
 	{Name: "logsave", Is: 0x4},
-	{Name: "lolcode", Language: &language6},
-	{Name: "look", Row: &row719, Risk: 1},
+	{Name: "lolcode", Language: &language8},
+	{Name: "look", Row: &row724, Risk: 1},
 	{Name: "loop", Is: 0x4},
-	{Name: "losetup", Risk: 6, Destroys: acts88},
+	{Name: "losetup", Risk: 6, Destroys: acts90},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row299, Arity: 1, Is: 0x600080400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row301, Arity: 1, Is: 0x600080400000000, Risk: 1, Wipes: "listed"},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
-	{Name: "lsd", Row: &row299, Risk: 1},
+	{Name: "lsd", Row: &row301, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row721, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row723, Risk: 1},
-	{Name: "lsusb", Row: &row725, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper727, Is: 0x20000},
-	{Name: "lua", Language: &language381, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "lsof", Row: &row726, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row728, Risk: 1},
+	{Name: "lsusb", Row: &row730, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper732, Is: 0x20000},
+	{Name: "lua", Language: &language385, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "luacheck", Is: 0x2000000018},
-	{Name: "luajit", Language: &language381, Arity: 2},
-	{Name: "luarocks", Row: &row139, Is: 0x100000, Destroys: acts155},
-	{Name: "lv", Row: &row729},
-	{Name: "lvextend", Destroys: acts88},
-	{Name: "lvreduce", Destroys: acts88},
-	{Name: "lvremove", Is: 0x4000000000, Destroys: acts88},
-	{Name: "lxc", Is: 0x2, Destroys: acts7},
-	{Name: "lxc exec", Wrapper: &wrapper644},
+	{Name: "luajit", Language: &language385, Arity: 2},
+	{Name: "luarocks", Row: &row141, Is: 0x100000, Destroys: acts157},
+	{Name: "lv", Row: &row734},
+	{Name: "lvextend", Destroys: acts90},
+	{Name: "lvreduce", Destroys: acts90},
+	{Name: "lvremove", Is: 0x4000000000, Destroys: acts90},
+	{Name: "lxc", Is: 0x2, Destroys: acts9},
+	{Name: "lxc exec", Wrapper: &wrapper648},
 	{Name: "lxc-attach", Is: 0x4},
 	{Name: "lxqt-sudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "lxsudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
-	{Name: "lynx", Row: &row219, Risk: 4},
-	{Name: "lz4", Row: &row731},
-	{Name: "lz4cat", Row: &row145},
-	{Name: "lzcat", Row: &row145},
+	{Name: "lynx", Row: &row221, Risk: 4},
+	{Name: "lz4", Row: &row736},
+	{Name: "lz4cat", Row: &row147},
+	{Name: "lzcat", Row: &row147},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "lzless", Row: &row145},
-	{Name: "lzma", Row: &row733},
-	{Name: "m4", Language: &language6, Is: 0x106000},
-	{Name: "mac2unix", Row: &row340},
+	{Name: "lzless", Row: &row147},
+	{Name: "lzma", Row: &row738},
+	{Name: "m4", Language: &language8, Is: 0x106000},
+	{Name: "mac2unix", Row: &row344},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper644},
+	{Name: "machinectl shell", Wrapper: &wrapper648},
 	{Name: "madge", Is: 0x80000},
-	{Name: "mage", Row: &row121, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
+	{Name: "mage", Row: &row123, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
-	{Name: "mail", Row: &row40, Is: 0x28000000000, Destroys: acts19},
-	{Name: "mailsend", Destroys: acts19},
-	{Name: "mailx", Row: &row40, Is: 0x28000000000, Destroys: acts19},
-	{Name: "make", Row: &row735, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "mail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
+	{Name: "mailsend", Destroys: acts21},
+	{Name: "mailx", Row: &row42, Is: 0x28000000000, Destroys: acts21},
+	{Name: "make", Row: &row740, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
-	{Name: "man", Row: &row737, Is: 0x40004000, Risk: 1},
-	{Name: "manage.py", Is: 0x100000, Destroys: acts304},
+	{Name: "man", Row: &row742, Is: 0x40004000, Risk: 1},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts308},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
-	{Name: "mangohud", Wrapper: &wrapper10},
+	{Name: "mangohud", Wrapper: &wrapper12},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts738},
+	{Name: "mariadb-admin", Destroys: acts743},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row740, Is: 0x80000, Risk: 2, Worse: worse741},
-	{Name: "markdownlint-cli2", Row: &row740, Is: 0x80000, Risk: 2, Worse: worse741},
-	{Name: "masscan", Row: &row104},
+	{Name: "markdownlint", Row: &row745, Is: 0x80000, Risk: 2, Worse: worse746},
+	{Name: "markdownlint-cli2", Row: &row745, Is: 0x80000, Risk: 2, Worse: worse746},
+	{Name: "masscan", Row: &row106},
 	{Name: "mate-terminal", Is: 0x4},
-	{Name: "matlab", Language: &language6},
-	{Name: "matrix-commander", Destroys: acts14},
-	{Name: "mattermost", Destroys: acts14},
-	{Name: "maturin", Is: 0x2000000000, Destroys: acts389},
-	{Name: "maxima", Language: &language6},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts742, Recursive: []string{"*"}},
-	{Name: "mc cp", Transfer: &options82},
-	{Name: "mc mirror", Transfer: &options82},
-	{Name: "mc mv", Transfer: &options82},
-	{Name: "mcedit", Row: &row218},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts742, Recursive: []string{"*"}},
-	{Name: "mcli cp", Transfer: &options82},
-	{Name: "mcli mirror", Transfer: &options82},
+	{Name: "matlab", Language: &language8},
+	{Name: "matrix-commander", Destroys: acts16},
+	{Name: "mattermost", Destroys: acts16},
+	{Name: "maturin", Is: 0x2000000000, Destroys: acts393},
+	{Name: "maxima", Language: &language8},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts747, Recursive: []string{"*"}},
+	{Name: "mc cp", Transfer: &options84},
+	{Name: "mc mirror", Transfer: &options84},
+	{Name: "mc mv", Transfer: &options84},
+	{Name: "mcedit", Row: &row220},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts747, Recursive: []string{"*"}},
+	{Name: "mcli cp", Transfer: &options84},
+	{Name: "mcli mirror", Transfer: &options84},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row744, Risk: 1},
-	{Name: "md5sum", Row: &row746, Risk: 1},
-	{Name: "mdadm", Is: 0x4000000000, Destroys: acts88},
-	{Name: "mdbook", Row: &row748, Is: 0x8, Risk: 2},
-	{Name: "mdcat", Row: &row145},
-	{Name: "medusa", Destroys: acts300},
+	{Name: "md5", Row: &row749, Risk: 1},
+	{Name: "md5sum", Row: &row751, Risk: 1},
+	{Name: "mdadm", Is: 0x4000000000, Destroys: acts90},
+	{Name: "mdbook", Row: &row753, Is: 0x8, Risk: 2},
+	{Name: "mdcat", Row: &row147},
+	{Name: "medusa", Destroys: acts302},
 	{Name: "melos", Arity: 2},
 	{Name: "memusage", Is: 0x4},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row750, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse751},
+	{Name: "meson", Row: &row755, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse756},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
 	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper609},
+	{Name: "meta exec", Wrapper: &wrapper613},
 	{Name: "metagpt", Is: 0x100000000},
-	{Name: "metal", Destroys: acts197},
-	{Name: "micro", Row: &row218},
-	{Name: "microk8s.kubectl", Destroys: acts685},
-	{Name: "micropython", Language: &language111},
-	{Name: "migrate", Arity: 2, Destroys: acts53},
-	{Name: "mikro-orm", Destroys: acts752},
+	{Name: "metal", Destroys: acts199},
+	{Name: "micro", Row: &row220},
+	{Name: "microk8s.kubectl", Destroys: acts689},
+	{Name: "micropython", Language: &language113},
+	{Name: "migrate", Arity: 2, Destroys: acts55},
+	{Name: "mikro-orm", Destroys: acts757},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
-	{Name: "mina", Arity: 2, Destroys: acts28},
+	{Name: "mina", Arity: 2, Destroys: acts30},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
-	{Name: "minikube", Row: &row26, Destroys: acts39},
-	{Name: "minikube ssh", Wrapper: &wrapper754},
-	{Name: "minitest", Row: &row114, Risk: 2},
-	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts31},
-	{Name: "mise exec", Wrapper: &wrapper756, Arity: 3, Is: 0x100000},
+	{Name: "minikube", Row: &row28, Destroys: acts41},
+	{Name: "minikube ssh", Wrapper: &wrapper759},
+	{Name: "minitest", Row: &row116, Risk: 2},
+	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts33},
+	{Name: "mise exec", Wrapper: &wrapper761, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper756, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper761, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper756},
+	{Name: "mise x", Wrapper: &wrapper761},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row758, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts759},
+	{Name: "mix", Row: &row763, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts764},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7790,312 +7816,313 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row761, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row763, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row766, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row768, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
-	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts88},
-	{Name: "mkfifo", Row: &row761, Is: 0x20, Risk: 3},
-	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts88},
+	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts90},
+	{Name: "mkfifo", Row: &row766, Is: 0x20, Risk: 3},
+	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts90},
 	{Name: "mkfs*", Risk: 6},
-	{Name: "mkfs.*", Destroys: acts88},
-	{Name: "mknod", Row: &row761, Is: 0x20},
+	{Name: "mkfs.*", Destroys: acts90},
+	{Name: "mknod", Row: &row766, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
-	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts88},
-	{Name: "mktemp", Row: &row765, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row716},
-	{Name: "mlr", Row: &row406, Risk: 5},
-	{Name: "mmctl", Destroys: acts14},
-	{Name: "mocha", Row: &row62, Is: 0x2000080008, Risk: 2},
+	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts90},
+	{Name: "mktemp", Row: &row770, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row721},
+	{Name: "mlr", Row: &row410, Risk: 5},
+	{Name: "mmctl", Destroys: acts16},
+	{Name: "mocha", Row: &row64, Is: 0x2000080008, Risk: 2},
 	{Name: "modd", Arity: 2, Is: 0x2000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row241, Is: 0x10100000, Risk: 5, Worse: worse250, Destroys: acts766},
-	{Name: "mongodump", Row: &row768},
-	{Name: "mongorestore", Destroys: acts769},
-	{Name: "mongosh", Row: &row241, Is: 0x10100000, Risk: 5, Worse: worse250, Destroys: acts766},
-	{Name: "monit", Destroys: acts403},
+	{Name: "mongo", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts771},
+	{Name: "mongodump", Row: &row773},
+	{Name: "mongorestore", Destroys: acts774},
+	{Name: "mongosh", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts771},
+	{Name: "monit", Destroys: acts407},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row709, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper771, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row714, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper776, Is: 0x400000, Risk: 4},
 	{Name: "mosh-server", Is: 0x4},
-	{Name: "mosquitto_pub", Row: &row40},
-	{Name: "most", Row: &row709, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosquitto_pub", Row: &row42},
+	{Name: "most", Row: &row714, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
 	{Name: "mprof", Is: 0x4},
 	{Name: "msbuild", Is: 0x2000000208},
-	{Name: "mshta", Row: &row58},
-	{Name: "msmtp", Row: &row40, Is: 0x8000000000, Destroys: acts19},
-	{Name: "mtr", Row: &row773, Inspector: "lookup", Risk: 4},
-	{Name: "mullvad-exclude", Wrapper: &wrapper10},
-	{Name: "multipass", Is: 0x2, Destroys: acts7},
-	{Name: "multipass exec", Wrapper: &wrapper644},
+	{Name: "mshta", Row: &row60},
+	{Name: "msmtp", Row: &row42, Is: 0x8000000000, Destroys: acts21},
+	{Name: "mtr", Row: &row778, Inspector: "lookup", Risk: 4},
+	{Name: "mullvad-exclude", Wrapper: &wrapper12},
+	{Name: "multipass", Is: 0x2, Destroys: acts9},
+	{Name: "multipass exec", Wrapper: &wrapper648},
 	{Name: "multitime", Is: 0x4},
-	{Name: "mutt", Row: &row40, Is: 0x8000000000, Destroys: acts19},
-	{Name: "mv", Row: &row774, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts775, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row777, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts597},
-	{Name: "mycli", Row: &row712, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row778, Is: 0x80208, Risk: 2, Worse: worse90},
-	{Name: "mysql", Row: &row780, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts769},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts738},
-	{Name: "mysqldump", Row: &row768, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts769},
-	{Name: "mysqlsh", Row: &row104, Is: 0x4100000},
-	{Name: "nano", Row: &row218},
+	{Name: "mutt", Row: &row42, Is: 0x8000000000, Destroys: acts21},
+	{Name: "mv", Row: &row779, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts780, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row782, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts601},
+	{Name: "mycli", Row: &row717, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row783, Is: 0x80208, Risk: 2, Worse: worse92},
+	{Name: "mysql", Row: &row785, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts774},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts743},
+	{Name: "mysqldump", Row: &row773, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts774},
+	{Name: "mysqlsh", Row: &row106, Is: 0x4100000},
+	{Name: "nano", Row: &row220},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row782, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts686},
-	{Name: "nc", Row: &row784, Is: 0x4028000400000, Risk: 4},
+	{Name: "nasm", Row: &row787, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts690},
+	{Name: "nc", Row: &row789, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row784, Is: 0x4028000400000, Risk: 4},
+	{Name: "ncat", Row: &row789, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
-	{Name: "neomutt", Destroys: acts19},
-	{Name: "neon", Destroys: acts785},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts785},
-	{Name: "net", Destroys: acts181},
-	{Name: "netcat", Row: &row784, Is: 0x4028000400000, Risk: 4},
-	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts786, Recursive: []string{"*"}},
-	{Name: "netlify deploy", Transfer: &options83},
-	{Name: "netlify dev:exec", Wrapper: &wrapper788},
-	{Name: "netplan", Destroys: acts360},
-	{Name: "netsh", Destroys: acts360},
+	{Name: "neomutt", Destroys: acts21},
+	{Name: "neon", Destroys: acts790},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts790},
+	{Name: "net", Destroys: acts183},
+	{Name: "netcat", Row: &row789, Is: 0x4028000400000, Risk: 4},
+	{Name: "netlify", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts791, Recursive: []string{"*"}},
+	{Name: "netlify deploy", Transfer: &options85},
+	{Name: "netlify dev:exec", Wrapper: &wrapper793},
+	{Name: "netplan", Destroys: acts364},
+	{Name: "netsh", Destroys: acts364},
 	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
-	{Name: "networksetup", Destroys: acts360},
-	{Name: "neverest", Destroys: acts19},
-	{Name: "newfs*", Destroys: acts88},
+	{Name: "networksetup", Destroys: acts364},
+	{Name: "neverest", Destroys: acts21},
+	{Name: "newfs*", Destroys: acts90},
 	{Name: "newgrp", Is: 0x1},
-	{Name: "newlisp", Language: &language6},
-	{Name: "newman", Destroys: acts118},
+	{Name: "newlisp", Language: &language8},
+	{Name: "newman", Destroys: acts120},
 	{Name: "newrelic-admin", Is: 0x4},
 	{Name: "newrole", Is: 0x4},
 	{Name: "newusers", Risk: 7},
-	{Name: "next", Row: &row52, Is: 0x2000080018, Parent: true},
+	{Name: "next", Row: &row54, Is: 0x2000080018, Parent: true},
 	{Name: "next build", Risk: 2},
 	{Name: "next lint", Risk: 2},
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
-	{Name: "nft", Destroys: acts360},
-	{Name: "ng", Row: &row790, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "nft", Destroys: acts364},
+	{Name: "ng", Row: &row795, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
-	{Name: "ngrok", Row: &row40, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper792, Is: 0x800000000000000},
-	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
+	{Name: "ngrok", Row: &row42, Is: 0x10000000000},
+	{Name: "nice", Wrapper: &wrapper797, Is: 0x800000000000000},
+	{Name: "nim", Language: &language8, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
-	{Name: "nimble", Row: &row139},
-	{Name: "ninja", Row: &row121, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse751},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts793},
+	{Name: "nimble", Row: &row141},
+	{Name: "ninja", Row: &row123, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse756},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts798},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts793},
-	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts31},
+	{Name: "nix-collect-garbage", Destroys: acts798},
+	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts793},
-	{Name: "nl", Row: &row795, Risk: 1},
-	{Name: "nm", Row: &row797, Is: 0x200, Risk: 1},
-	{Name: "nmap", Row: &row104, Risk: 4},
-	{Name: "nmcli", Destroys: acts360},
-	{Name: "nocache", Wrapper: &wrapper10},
-	{Name: "nocorrect", Wrapper: &wrapper174},
-	{Name: "node", Language: &language799, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "nix-store", Destroys: acts798},
+	{Name: "nl", Row: &row800, Risk: 1},
+	{Name: "nm", Row: &row802, Is: 0x200, Risk: 1},
+	{Name: "nmap", Row: &row106, Risk: 4},
+	{Name: "nmcli", Destroys: acts364},
+	{Name: "nocache", Wrapper: &wrapper12},
+	{Name: "nocorrect", Wrapper: &wrapper176},
+	{Name: "node", Language: &language804, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row87, Wrapper: &wrapper801},
+	{Name: "nodemon", Row: &row89, Wrapper: &wrapper806},
 	{Name: "nodenv", Arity: 2},
-	{Name: "nodenv exec", Wrapper: &wrapper49},
+	{Name: "nodenv exec", Wrapper: &wrapper51},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
-	{Name: "noglob", Wrapper: &wrapper174},
-	{Name: "nohup", Wrapper: &wrapper803, Is: 0x802000000000000},
-	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts108},
+	{Name: "noglob", Wrapper: &wrapper176},
+	{Name: "nohup", Wrapper: &wrapper808, Is: 0x802000000000000},
+	{Name: "nomad", Row: &row28, Arity: 2, Is: 0x10000000002, Destroys: acts110},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
-	{Name: "nosync", Wrapper: &wrapper10},
-	{Name: "noti", Wrapper: &wrapper10},
-	{Name: "notify-slack", Destroys: acts14},
-	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts804},
-	{Name: "nox", Row: &row806, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse807},
-	{Name: "np", Destroys: acts808},
-	{Name: "npm", Row: &row810, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts130},
-	{Name: "npm access", Row: &row131, Risk: 6},
-	{Name: "npm add", Row: &row812, Is: 0x300000, Risk: 4, Worse: worse132},
-	{Name: "npm adduser", Row: &row131},
-	{Name: "npm audit", Row: &row812, Is: 0x100000, Risk: 4, Worse: worse813},
-	{Name: "npm bin", Row: &row815, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row817, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row818},
-	{Name: "npm c edit", Row: &row818},
+	{Name: "nosync", Wrapper: &wrapper12},
+	{Name: "noti", Wrapper: &wrapper12},
+	{Name: "notify-slack", Destroys: acts16},
+	{Name: "notmuch", Destroys: acts21},
+	{Name: "now", Destroys: acts809},
+	{Name: "nox", Row: &row811, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse812},
+	{Name: "np", Destroys: acts813},
+	{Name: "npm", Row: &row815, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts132},
+	{Name: "npm access", Row: &row133, Risk: 6},
+	{Name: "npm add", Row: &row817, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm adduser", Row: &row133},
+	{Name: "npm audit", Row: &row817, Is: 0x100000, Risk: 4, Worse: worse818},
+	{Name: "npm bin", Row: &row820, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row822, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row823},
+	{Name: "npm c edit", Row: &row823},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row818},
+	{Name: "npm c set", Row: &row823},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row812, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row812},
+	{Name: "npm ci", Row: &row817, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row817},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row817, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row818},
-	{Name: "npm config edit", Row: &row818},
-	{Name: "npm config fix", Row: &row818},
+	{Name: "npm config", Row: &row822, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row823},
+	{Name: "npm config edit", Row: &row823},
+	{Name: "npm config fix", Row: &row823},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row818},
-	{Name: "npm create", Row: &row131, Is: 0x300000},
-	{Name: "npm ddp", Risk: 4, Worse: worse132},
-	{Name: "npm dedupe", Row: &row812, Risk: 4, Worse: worse132},
-	{Name: "npm deprecate", Row: &row131, Risk: 6},
-	{Name: "npm dist-tag", Row: &row131, Risk: 6},
-	{Name: "npm doctor", Row: &row815, Risk: 4},
-	{Name: "npm edit", Row: &row131},
-	{Name: "npm exec", Wrapper: &wrapper137, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row815, Risk: 1},
-	{Name: "npm explore", Row: &row131},
-	{Name: "npm fund", Row: &row815, Risk: 1, Worse: worse819},
-	{Name: "npm get", Row: &row815, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row815, Risk: 1},
-	{Name: "npm hook", Row: &row131},
-	{Name: "npm i", Row: &row812, Is: 0x300000, Risk: 4, Worse: worse132},
+	{Name: "npm config set", Row: &row823},
+	{Name: "npm create", Row: &row133, Is: 0x300000},
+	{Name: "npm ddp", Risk: 4, Worse: worse134},
+	{Name: "npm dedupe", Row: &row817, Risk: 4, Worse: worse134},
+	{Name: "npm deprecate", Row: &row133, Risk: 6},
+	{Name: "npm dist-tag", Row: &row133, Risk: 6},
+	{Name: "npm doctor", Row: &row820, Risk: 4},
+	{Name: "npm edit", Row: &row133},
+	{Name: "npm exec", Wrapper: &wrapper139, Arity: 3, Is: 0x300000},
+	{Name: "npm explain", Row: &row820, Risk: 1},
+	{Name: "npm explore", Row: &row133},
+	{Name: "npm fund", Row: &row820, Risk: 1, Worse: worse824},
+	{Name: "npm get", Row: &row820, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row820, Risk: 1},
+	{Name: "npm hook", Row: &row133},
+	{Name: "npm i", Row: &row817, Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row815, Risk: 4},
-	{Name: "npm init", Row: &row131, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row812, Is: 0x300000, Risk: 4, Worse: worse132},
-	{Name: "npm install-test", Row: &row812, Is: 0x200000},
-	{Name: "npm it", Row: &row812, Is: 0x200000},
-	{Name: "npm la", Row: &row815, Risk: 1},
-	{Name: "npm link", Row: &row812, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row815, Risk: 1},
-	{Name: "npm ll", Row: &row815, Risk: 1},
-	{Name: "npm login", Row: &row131, Is: 0x100000},
-	{Name: "npm logout", Row: &row131},
-	{Name: "npm ls", Row: &row815, Risk: 1},
-	{Name: "npm org", Row: &row131},
-	{Name: "npm outdated", Row: &row815, Risk: 4},
-	{Name: "npm owner", Row: &row131, Risk: 6},
-	{Name: "npm pack", Row: &row815, Risk: 3},
-	{Name: "npm ping", Row: &row815, Risk: 4},
-	{Name: "npm pkg", Row: &row817, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row820},
-	{Name: "npm pkg fix", Row: &row820},
+	{Name: "npm info", Row: &row820, Risk: 4},
+	{Name: "npm init", Row: &row133, Is: 0x300000, Risk: 3},
+	{Name: "npm install", Row: &row817, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm install-test", Row: &row817, Is: 0x200000},
+	{Name: "npm it", Row: &row817, Is: 0x200000},
+	{Name: "npm la", Row: &row820, Risk: 1},
+	{Name: "npm link", Row: &row817, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row820, Risk: 1},
+	{Name: "npm ll", Row: &row820, Risk: 1},
+	{Name: "npm login", Row: &row133, Is: 0x100000},
+	{Name: "npm logout", Row: &row133},
+	{Name: "npm ls", Row: &row820, Risk: 1},
+	{Name: "npm org", Row: &row133},
+	{Name: "npm outdated", Row: &row820, Risk: 4},
+	{Name: "npm owner", Row: &row133, Risk: 6},
+	{Name: "npm pack", Row: &row820, Risk: 3},
+	{Name: "npm ping", Row: &row820, Risk: 4},
+	{Name: "npm pkg", Row: &row822, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row825},
+	{Name: "npm pkg fix", Row: &row825},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row820},
-	{Name: "npm prefix", Row: &row815, Risk: 1},
-	{Name: "npm profile", Row: &row131},
-	{Name: "npm prune", Row: &row812, Risk: 3},
-	{Name: "npm publish", Row: &row131, Risk: 6},
-	{Name: "npm query", Row: &row815, Risk: 1},
-	{Name: "npm r", Row: &row815, Risk: 3},
-	{Name: "npm rebuild", Row: &row812, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row815, Risk: 3},
-	{Name: "npm restart", Row: &row815},
-	{Name: "npm rm", Row: &row812, Risk: 3},
-	{Name: "npm root", Row: &row815, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row815},
-	{Name: "npm run", Row: &row815, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse132},
+	{Name: "npm pkg set", Row: &row825},
+	{Name: "npm prefix", Row: &row820, Risk: 1},
+	{Name: "npm profile", Row: &row133},
+	{Name: "npm prune", Row: &row817, Risk: 3},
+	{Name: "npm publish", Row: &row133, Risk: 6},
+	{Name: "npm query", Row: &row820, Risk: 1},
+	{Name: "npm r", Row: &row820, Risk: 3},
+	{Name: "npm rebuild", Row: &row817, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row820, Risk: 3},
+	{Name: "npm restart", Row: &row820},
+	{Name: "npm rm", Row: &row817, Risk: 3},
+	{Name: "npm root", Row: &row820, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row820},
+	{Name: "npm run", Row: &row820, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row815, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse132},
-	{Name: "npm search", Row: &row815, Risk: 4},
-	{Name: "npm set", Row: &row131, Is: 0x100000},
-	{Name: "npm set-script", Row: &row131},
-	{Name: "npm show", Row: &row815, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row815, Risk: 3},
-	{Name: "npm star", Row: &row131},
-	{Name: "npm start", Row: &row815, Risk: 2},
-	{Name: "npm stop", Row: &row815},
-	{Name: "npm t", Row: &row815, Risk: 2},
-	{Name: "npm team", Row: &row131},
-	{Name: "npm test", Row: &row815, Risk: 2},
-	{Name: "npm token", Row: &row131, Is: 0x100000},
-	{Name: "npm tst", Row: &row815, Risk: 2},
-	{Name: "npm un", Row: &row815, Risk: 3},
-	{Name: "npm uninstall", Row: &row812, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row815, Risk: 3},
-	{Name: "npm unpublish", Row: &row131, Risk: 6},
-	{Name: "npm up", Row: &row812, Is: 0x200000, Risk: 4, Worse: worse132},
-	{Name: "npm update", Row: &row812, Is: 0x300000, Risk: 4, Worse: worse132},
-	{Name: "npm upgrade", Risk: 4, Worse: worse132},
-	{Name: "npm urn", Row: &row815},
-	{Name: "npm v", Row: &row815, Risk: 4},
-	{Name: "npm version", Row: &row131, Risk: 3},
-	{Name: "npm view", Row: &row815, Risk: 4},
-	{Name: "npm whoami", Row: &row815, Risk: 4},
-	{Name: "npm why", Row: &row815, Risk: 1},
-	{Name: "npm x", Wrapper: &wrapper137, Arity: 3, Is: 0x200000},
+	{Name: "npm run-script", Row: &row820, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "npm search", Row: &row820, Risk: 4},
+	{Name: "npm set", Row: &row133, Is: 0x100000},
+	{Name: "npm set-script", Row: &row133},
+	{Name: "npm show", Row: &row820, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row820, Risk: 3},
+	{Name: "npm star", Row: &row133},
+	{Name: "npm start", Row: &row820, Risk: 2},
+	{Name: "npm stop", Row: &row820},
+	{Name: "npm t", Row: &row820, Risk: 2},
+	{Name: "npm team", Row: &row133},
+	{Name: "npm test", Row: &row820, Risk: 2},
+	{Name: "npm token", Row: &row133, Is: 0x100000},
+	{Name: "npm tst", Row: &row820, Risk: 2},
+	{Name: "npm un", Row: &row820, Risk: 3},
+	{Name: "npm uninstall", Row: &row817, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row820, Risk: 3},
+	{Name: "npm unpublish", Row: &row133, Risk: 6},
+	{Name: "npm up", Row: &row817, Is: 0x200000, Risk: 4, Worse: worse134},
+	{Name: "npm update", Row: &row817, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm upgrade", Risk: 4, Worse: worse134},
+	{Name: "npm urn", Row: &row820},
+	{Name: "npm v", Row: &row820, Risk: 4},
+	{Name: "npm version", Row: &row133, Risk: 3},
+	{Name: "npm view", Row: &row820, Risk: 4},
+	{Name: "npm whoami", Row: &row820, Risk: 4},
+	{Name: "npm why", Row: &row820, Risk: 1},
+	{Name: "npm x", Wrapper: &wrapper139, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
 	{Name: "nproc", Is: 0xc0, Risk: 1},
-	{Name: "npx", Wrapper: &wrapper137, Arity: 2, Is: 0x10000c0000010, Risk: 5},
+	{Name: "npx", Wrapper: &wrapper139, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
-	{Name: "nroff", Row: &row145},
-	{Name: "nsenter", Wrapper: &wrapper822, Is: 0x1, Risk: 7},
+	{Name: "nroff", Row: &row147},
+	{Name: "nscurl", Row: &row827, Risk: 5},
+	{Name: "nsenter", Wrapper: &wrapper829, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts786},
+	{Name: "ntl", Destroys: acts791},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
-	{Name: "nuget", Destroys: acts155},
-	{Name: "numactl", Wrapper: &wrapper824},
-	{Name: "numfmt", Row: &row826, Risk: 1},
-	{Name: "nuxt", Row: &row52, Is: 0x2000080018, Parent: true},
+	{Name: "nuget", Destroys: acts157},
+	{Name: "numactl", Wrapper: &wrapper831},
+	{Name: "numfmt", Row: &row833, Risk: 1},
+	{Name: "nuxt", Row: &row54, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
-	{Name: "nvcc", Row: &row47, Is: 0x200},
-	{Name: "nvim", Row: &row218},
+	{Name: "nvcc", Row: &row49, Is: 0x200},
+	{Name: "nvim", Row: &row220},
 	{Name: "nvm", Is: 0x100000},
-	{Name: "nvme", Is: 0x4000000000, Destroys: acts88},
-	{Name: "nvram", Destroys: acts109},
-	{Name: "nwipe", Destroys: acts88},
-	{Name: "nx", Row: &row828, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse829},
-	{Name: "nx build", Risk: 2, Worse: worse830},
-	{Name: "nx e2e", Risk: 2, Worse: worse830},
-	{Name: "nx exec", Wrapper: &wrapper609, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse830},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse829},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse829},
-	{Name: "nx test", Risk: 2, Worse: worse830},
-	{Name: "nx typecheck", Risk: 2, Worse: worse830},
-	{Name: "nyc", Row: &row152, Is: 0x80008},
+	{Name: "nvme", Is: 0x4000000000, Destroys: acts90},
+	{Name: "nvram", Destroys: acts111},
+	{Name: "nwipe", Destroys: acts90},
+	{Name: "nx", Row: &row835, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse836},
+	{Name: "nx build", Risk: 2, Worse: worse837},
+	{Name: "nx e2e", Risk: 2, Worse: worse837},
+	{Name: "nx exec", Wrapper: &wrapper613, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse837},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse836},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse836},
+	{Name: "nx test", Risk: 2, Worse: worse837},
+	{Name: "nx typecheck", Risk: 2, Worse: worse837},
+	{Name: "nyc", Row: &row154, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper609},
+	{Name: "oao all", Wrapper: &wrapper613},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row832, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row839, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "obsutil cp", Transfer: &options83},
-	{Name: "ocaml", Language: &language6},
+	{Name: "obsutil cp", Transfer: &options85},
+	{Name: "ocaml", Language: &language8},
 	{Name: "ocamlc", Risk: 2},
 	{Name: "ocamlfind", Is: 0x1000},
-	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts197, Recursive: []string{"*"}},
+	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts199, Recursive: []string{"*"}},
 	{Name: "oci os"},
 	{Name: "oci os object"},
-	{Name: "oci os object bulk-upload", Transfer: &options83},
-	{Name: "oci os object get", Transfer: &options83},
-	{Name: "oci os object put", Transfer: &options83},
-	{Name: "octave", Language: &language6},
-	{Name: "octosql", Row: &row104},
-	{Name: "od", Row: &row834, Risk: 1},
+	{Name: "oci os object bulk-upload", Transfer: &options85},
+	{Name: "oci os object get", Transfer: &options85},
+	{Name: "oci os object put", Transfer: &options85},
+	{Name: "octave", Language: &language8},
+	{Name: "octosql", Row: &row106},
+	{Name: "od", Row: &row841, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
-	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "op run", Wrapper: &wrapper346},
-	{Name: "opam", Row: &row139, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts155},
-	{Name: "open", Row: &row58},
+	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts22},
+	{Name: "op run", Wrapper: &wrapper350},
+	{Name: "opam", Row: &row141, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts157},
+	{Name: "open", Row: &row60},
 	{Name: "open-interpreter", Is: 0x100000000},
 	{Name: "openclaw", Is: 0x100000000},
 	{Name: "opencode", Is: 0x100000000},
@@ -8103,72 +8130,73 @@ var commands = [...]Command{
 	{Name: "opencode-ai", Is: 0x100000000},
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
-	{Name: "opensearch", Destroys: acts263},
-	{Name: "openssl", Row: &row836, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "opensearch", Destroys: acts265},
+	{Name: "openssl", Row: &row843, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse837},
+	{Name: "openssl req", Risk: 1, Worse: worse844},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
-	{Name: "openstack", Row: &row26, Destroys: acts197},
-	{Name: "opentelemetry-instrument", Wrapper: &wrapper119},
-	{Name: "openvpn", Row: &row40},
+	{Name: "openstack", Row: &row28, Destroys: acts199},
+	{Name: "opentelemetry-instrument", Wrapper: &wrapper121},
+	{Name: "openvpn", Row: &row42},
 	{Name: "openvt", Is: 0x4},
-	{Name: "opkg", Is: 0x100000, Destroys: acts31},
+	{Name: "opkg", Is: 0x100000, Destroys: acts33},
 	{Name: "opt", Is: 0x200},
-	{Name: "optirun", Wrapper: &wrapper10},
-	{Name: "oras", Destroys: acts251},
+	{Name: "optirun", Wrapper: &wrapper12},
+	{Name: "oras", Destroys: acts253},
 	{Name: "orb", Is: 0x4},
-	{Name: "osascript", Row: &row58, Language: &language6, Arity: 2, Risk: 5, Worse: worse838},
-	{Name: "osls", Destroys: acts38},
-	{Name: "osql", Row: &row104, Is: 0x4000000},
-	{Name: "osqueryi", Row: &row104},
+	{Name: "osacompile", Row: &row827, Risk: 5},
+	{Name: "osascript", Row: &row60, Language: &language8, Arity: 2, Risk: 5, Worse: worse845},
+	{Name: "osls", Destroys: acts40},
+	{Name: "osql", Row: &row106, Is: 0x4000000},
+	{Name: "osqueryi", Row: &row106},
 	{Name: "ossutil", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "ossutil cp", Transfer: &options83},
+	{Name: "ossutil cp", Transfer: &options85},
 	{Name: "otel-cli", Is: 0x4},
 	{Name: "overcommit", Is: 0x2000000000},
 	{Name: "overmind", Is: 0x2000000000},
-	{Name: "ovh", Destroys: acts197},
-	{Name: "ovsx", Destroys: acts155},
-	{Name: "oxlint", Row: &row106, Is: 0x80008, Risk: 2, Worse: worse107},
-	{Name: "p4", Destroys: acts148},
-	{Name: "packer", Row: &row26, Arity: 2, Is: 0x10, Destroys: acts108},
-	{Name: "packet", Destroys: acts197},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts839},
+	{Name: "ovh", Destroys: acts199},
+	{Name: "ovsx", Destroys: acts157},
+	{Name: "oxlint", Row: &row108, Is: 0x80008, Risk: 2, Worse: worse109},
+	{Name: "p4", Destroys: acts150},
+	{Name: "packer", Row: &row28, Arity: 2, Is: 0x10, Destroys: acts110},
+	{Name: "packet", Destroys: acts199},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts846},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts839},
-	{Name: "pandoc", Row: &row145},
-	{Name: "pants", Row: &row121, Is: 0x2000000000, Risk: 2},
+	{Name: "pamac", Is: 0x100000, Destroys: acts846},
+	{Name: "pandoc", Row: &row147},
+	{Name: "pants", Row: &row123, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row841, Is: 0x2000000008, Risk: 2},
-	{Name: "parcel", Row: &row87, Is: 0x2000080008, Risk: 2},
-	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts88},
-	{Name: "partprobe", Destroys: acts88},
-	{Name: "paru", Is: 0x100000, Destroys: acts839},
-	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
+	{Name: "paratest", Row: &row848, Is: 0x2000000008, Risk: 2},
+	{Name: "parcel", Row: &row89, Is: 0x2000080008, Risk: 2},
+	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts90},
+	{Name: "partprobe", Destroys: acts90},
+	{Name: "paru", Is: 0x100000, Destroys: acts846},
+	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts22},
 	{Name: "passage", Is: 0x100000},
-	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts181},
-	{Name: "paste", Row: &row843, Risk: 1},
-	{Name: "patch", Row: &row845, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "paste", Row: &row850, Risk: 1},
+	{Name: "patch", Row: &row852, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive846},
-	{Name: "payload", Destroys: acts300},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive853},
+	{Name: "payload", Destroys: acts302},
 	{Name: "pbrun", Is: 0x2000000000001, Risk: 7},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "pct", Destroys: acts7},
-	{Name: "pdb", Row: &row104},
+	{Name: "pct", Destroys: acts9},
+	{Name: "pdb", Row: &row106},
 	{Name: "pdb2", Is: 0x4000000},
-	{Name: "pdftotext", Row: &row145},
-	{Name: "pdm", Row: &row232, Arity: 2, Is: 0x2040000010, Destroys: acts389},
+	{Name: "pdftotext", Row: &row147},
+	{Name: "pdm", Row: &row234, Arity: 2, Is: 0x2040000010, Destroys: acts393},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
-	{Name: "pdm run", Wrapper: &wrapper49, Arity: 3},
+	{Name: "pdm run", Wrapper: &wrapper51, Arity: 3},
 	{Name: "pdm update", Is: 0x100000},
 	{Name: "pdsh", Is: 0x4},
 	{Name: "pdx", Is: 0x100000000},
@@ -8176,31 +8204,31 @@ var commands = [...]Command{
 	{Name: "pearl", Is: 0x100000},
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
-	{Name: "perf", Row: &row104},
-	{Name: "perf record", Wrapper: &wrapper848},
-	{Name: "perf stat", Wrapper: &wrapper848},
-	{Name: "perf trace", Wrapper: &wrapper848},
-	{Name: "perl", Language: &language850, Arity: 2, Is: 0x200000000, Risk: 5},
-	{Name: "pest", Row: &row44, Is: 0x2000000000, Risk: 2},
+	{Name: "perf", Row: &row106},
+	{Name: "perf record", Wrapper: &wrapper855},
+	{Name: "perf stat", Wrapper: &wrapper855},
+	{Name: "perf trace", Wrapper: &wrapper855},
+	{Name: "perl", Language: &language857, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "pest", Row: &row46, Is: 0x2000000000, Risk: 2},
 	{Name: "pexec", Is: 0x4},
-	{Name: "pfctl", Destroys: acts360},
+	{Name: "pfctl", Destroys: acts364},
 	{Name: "pfexec", Is: 0x2000000000001, Risk: 7},
-	{Name: "pg_dropcluster", Destroys: acts355},
-	{Name: "pg_dump", Row: &row768, Risk: 4},
-	{Name: "pg_dumpall", Row: &row768, Risk: 4},
+	{Name: "pg_dropcluster", Destroys: acts359},
+	{Name: "pg_dump", Row: &row773, Risk: 4},
+	{Name: "pg_dumpall", Row: &row773, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts769},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts769},
-	{Name: "pg_upgrade", Destroys: acts769},
+	{Name: "pg_resetwal", Destroys: acts774},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts774},
+	{Name: "pg_upgrade", Destroys: acts774},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row712, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts769},
-	{Name: "pgrep", Row: &row725, Is: 0x40, Risk: 1},
-	{Name: "pgroll", Destroys: acts53},
+	{Name: "pgcli", Row: &row717, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts774},
+	{Name: "pgrep", Row: &row730, Is: 0x40, Risk: 1},
+	{Name: "pgroll", Destroys: acts55},
 	{Name: "pgrphack", Is: 0x4},
-	{Name: "phinx", Destroys: acts158},
-	{Name: "php", Language: &language852, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row854, Risk: 1, Worse: worse855},
+	{Name: "phinx", Destroys: acts160},
+	{Name: "php", Language: &language859, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row861, Risk: 1, Worse: worse862},
 	{Name: "php artisan", Arity: 3, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -8208,49 +8236,49 @@ var commands = [...]Command{
 	{Name: "php artisan route:list", Risk: 2},
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language626},
-	{Name: "php-cs-fixer", Row: &row857, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row857, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row841, Is: 0x2000000008, Risk: 2},
-	{Name: "phpdbg", Language: &language626},
-	{Name: "phpstan", Row: &row841, Is: 0x2000000008, Risk: 2},
-	{Name: "phpunit", Row: &row859, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cgi", Language: &language630},
+	{Name: "php-cs-fixer", Row: &row864, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row864, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row848, Is: 0x2000000008, Risk: 2},
+	{Name: "phpdbg", Language: &language630},
+	{Name: "phpstan", Row: &row848, Is: 0x2000000008, Risk: 2},
+	{Name: "phpunit", Row: &row866, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
-	{Name: "pico", Row: &row218},
+	{Name: "pico", Row: &row220},
 	{Name: "picoclaw", Is: 0x100000000},
-	{Name: "picolisp", Language: &language6},
-	{Name: "pidof", Row: &row861, Risk: 1},
+	{Name: "picolisp", Language: &language8},
+	{Name: "pidof", Row: &row868, Risk: 1},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row601},
-	{Name: "pike", Language: &language6},
+	{Name: "pigz", Row: &row605},
+	{Name: "pike", Language: &language8},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row857, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row863, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts31},
+	{Name: "pint", Row: &row864, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row870, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts33},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row865, Risk: 1},
-	{Name: "pip config", Row: &row131, Is: 0x100000, Risk: 5},
-	{Name: "pip debug", Row: &row131, Risk: 5},
-	{Name: "pip download", Row: &row867, Is: 0x300000, Risk: 4, Worse: worse868},
-	{Name: "pip freeze", Row: &row865, Risk: 1},
-	{Name: "pip help", Row: &row865, Risk: 1},
-	{Name: "pip index", Row: &row865, Risk: 4},
-	{Name: "pip install", Row: &row867, Is: 0x2000300000, Risk: 4, Worse: worse868},
-	{Name: "pip list", Row: &row865, Risk: 1},
+	{Name: "pip check", Row: &row872, Risk: 1},
+	{Name: "pip config", Row: &row133, Is: 0x100000, Risk: 5},
+	{Name: "pip debug", Row: &row133, Risk: 5},
+	{Name: "pip download", Row: &row874, Is: 0x300000, Risk: 4, Worse: worse875},
+	{Name: "pip freeze", Row: &row872, Risk: 1},
+	{Name: "pip help", Row: &row872, Risk: 1},
+	{Name: "pip index", Row: &row872, Risk: 4},
+	{Name: "pip install", Row: &row874, Is: 0x2000300000, Risk: 4, Worse: worse875},
+	{Name: "pip list", Row: &row872, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row865, Risk: 1},
-	{Name: "pip uninstall", Row: &row867, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row867, Is: 0x2000200000, Risk: 4, Worse: worse868},
-	{Name: "pipenv", Row: &row870, Arity: 2, Is: 0x2080000000, Parent: true},
-	{Name: "pipenv check", Risk: 4, Worse: worse132},
-	{Name: "pipenv graph", Risk: 4, Worse: worse132},
-	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse132},
-	{Name: "pipenv lock", Risk: 4, Worse: worse132},
-	{Name: "pipenv run", Wrapper: &wrapper49, Arity: 3, Parent: true},
-	{Name: "pipenv run coverage", Risk: 2, Worse: worse443},
+	{Name: "pip show", Row: &row872, Risk: 1},
+	{Name: "pip uninstall", Row: &row874, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row874, Is: 0x2000200000, Risk: 4, Worse: worse875},
+	{Name: "pipenv", Row: &row877, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pipenv check", Risk: 4, Worse: worse134},
+	{Name: "pipenv graph", Risk: 4, Worse: worse134},
+	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "pipenv lock", Risk: 4, Worse: worse134},
+	{Name: "pipenv run", Wrapper: &wrapper51, Arity: 3, Parent: true},
+	{Name: "pipenv run coverage", Risk: 2, Worse: worse447},
 	{Name: "pipenv run flake8", Risk: 2},
 	{Name: "pipenv run mypy", Risk: 2},
 	{Name: "pipenv run nox", Risk: 2},
@@ -8260,81 +8288,81 @@ var commands = [...]Command{
 	{Name: "pipenv run ruff", Risk: 2},
 	{Name: "pipenv run tox", Risk: 2},
 	{Name: "pipenv run unittest", Risk: 2},
-	{Name: "pipenv sync", Risk: 4, Worse: worse132},
-	{Name: "pipx", Arity: 2, Is: 0x100000c0000000, Destroys: acts31},
+	{Name: "pipenv sync", Risk: 4, Worse: worse134},
+	{Name: "pipx", Arity: 2, Is: 0x100000c0000000, Destroys: acts33},
 	{Name: "pipx inject", Is: 0x300000},
 	{Name: "pipx install", Is: 0x300000},
-	{Name: "pipx run", Wrapper: &wrapper137},
+	{Name: "pipx run", Wrapper: &wrapper139},
 	{Name: "pipx runpip", Is: 0x100000},
 	{Name: "pipx upgrade", Is: 0x100000},
-	{Name: "pixi", Row: &row232, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
+	{Name: "pixi", Row: &row234, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper872, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper879, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
-	{Name: "pixi run", Wrapper: &wrapper49, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper874, Is: 0x2000000000001, Risk: 7},
-	{Name: "pkg", Is: 0x100000, Destroys: acts31},
-	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
-	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts387},
+	{Name: "pixi run", Wrapper: &wrapper51, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "pkexec", Wrapper: &wrapper881, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkg", Is: 0x100000, Destroys: acts33},
+	{Name: "pkgin", Is: 0x100000, Destroys: acts33},
+	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts391},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row876, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row883, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row716},
-	{Name: "plutil", Row: &row878, Destroys: acts109},
-	{Name: "pm-suspend", Destroys: acts602},
-	{Name: "pm2", Row: &row87, Arity: 2, Is: 0x100000000000, Destroys: acts403},
+	{Name: "plocate", Row: &row721},
+	{Name: "plutil", Row: &row885, Destroys: acts111},
+	{Name: "pm-suspend", Destroys: acts606},
+	{Name: "pm2", Row: &row89, Arity: 2, Is: 0x100000000000, Destroys: acts407},
 	{Name: "pmap", Is: 0x20000},
-	{Name: "pmset", Destroys: acts109},
-	{Name: "pnpm", Row: &row880, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts130},
+	{Name: "pmset", Destroys: acts111},
+	{Name: "pnpm", Row: &row887, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts132},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper882},
+	{Name: "pnpm -r exec", Wrapper: &wrapper889},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row817, Risk: 1},
-	{Name: "pnpm c list", Row: &row817, Risk: 1},
-	{Name: "pnpm c ls", Row: &row817, Risk: 1},
-	{Name: "pnpm c set", Row: &row818},
+	{Name: "pnpm c get", Row: &row822, Risk: 1},
+	{Name: "pnpm c list", Row: &row822, Risk: 1},
+	{Name: "pnpm c ls", Row: &row822, Risk: 1},
+	{Name: "pnpm c set", Row: &row823},
 	{Name: "pnpm check", Risk: 2},
-	{Name: "pnpm config", Row: &row131, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row818},
-	{Name: "pnpm config get", Row: &row817, Risk: 1},
-	{Name: "pnpm config list", Row: &row817, Risk: 1},
-	{Name: "pnpm config ls", Row: &row817, Risk: 1},
-	{Name: "pnpm config set", Row: &row818},
+	{Name: "pnpm config", Row: &row133, Is: 0x110000, Parent: true},
+	{Name: "pnpm config delete", Row: &row823},
+	{Name: "pnpm config get", Row: &row822, Risk: 1},
+	{Name: "pnpm config list", Row: &row822, Risk: 1},
+	{Name: "pnpm config ls", Row: &row822, Risk: 1},
+	{Name: "pnpm config set", Row: &row823},
 	{Name: "pnpm coverage", Risk: 2},
-	{Name: "pnpm create", Row: &row131, Is: 0x200000},
+	{Name: "pnpm create", Row: &row133, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
-	{Name: "pnpm dlx", Wrapper: &wrapper137, Arity: 3, Is: 0x200000},
+	{Name: "pnpm dlx", Wrapper: &wrapper139, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
-	{Name: "pnpm env", Row: &row131},
-	{Name: "pnpm exec", Wrapper: &wrapper882, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row884, Risk: 4, Worse: worse132},
+	{Name: "pnpm env", Row: &row133},
+	{Name: "pnpm exec", Wrapper: &wrapper889, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row891, Risk: 4, Worse: worse134},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row815, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row884, Is: 0x300000, Risk: 4, Worse: worse132},
-	{Name: "pnpm install", Row: &row884, Is: 0x300000, Risk: 4, Worse: worse132},
-	{Name: "pnpm la", Row: &row884, Risk: 1},
+	{Name: "pnpm get", Row: &row820, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row891, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "pnpm install", Row: &row891, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "pnpm la", Row: &row891, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row884, Risk: 1},
-	{Name: "pnpm ll", Row: &row884, Risk: 1},
-	{Name: "pnpm login", Row: &row131},
-	{Name: "pnpm ls", Row: &row884, Risk: 1},
-	{Name: "pnpm outdated", Row: &row884, Risk: 1},
+	{Name: "pnpm list", Row: &row891, Risk: 1},
+	{Name: "pnpm ll", Row: &row891, Risk: 1},
+	{Name: "pnpm login", Row: &row133},
+	{Name: "pnpm ls", Row: &row891, Risk: 1},
+	{Name: "pnpm outdated", Row: &row891, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row820},
+	{Name: "pnpm pkg set", Row: &row825},
 	{Name: "pnpm prune", Risk: 3},
-	{Name: "pnpm publish", Row: &row131, Risk: 6},
+	{Name: "pnpm publish", Row: &row133, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row884, Risk: 1},
-	{Name: "pnpm run", Row: &row884, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse132},
-	{Name: "pnpm setup", Row: &row131},
+	{Name: "pnpm root", Row: &row891, Risk: 1},
+	{Name: "pnpm run", Row: &row891, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "pnpm setup", Row: &row133},
 	{Name: "pnpm start", Risk: 2},
-	{Name: "pnpm store", Row: &row131, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row884, Risk: 2},
-	{Name: "pnpm test", Row: &row884, Risk: 2},
+	{Name: "pnpm store", Row: &row133, Arity: 3, Is: 0x100000, Risk: 3},
+	{Name: "pnpm t", Row: &row891, Risk: 2},
+	{Name: "pnpm test", Row: &row891, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -8343,25 +8371,25 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row884, Risk: 1},
-	{Name: "pnpx", Wrapper: &wrapper137, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
-	{Name: "pod", Row: &row139, Is: 0x40000000, Destroys: acts155},
-	{Name: "poetry", Row: &row232, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts389},
-	{Name: "poetry about", Row: &row886, Risk: 1},
+	{Name: "pnpm why", Row: &row891, Risk: 1},
+	{Name: "pnpx", Wrapper: &wrapper139, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
+	{Name: "pod", Row: &row141, Is: 0x40000000, Destroys: acts157},
+	{Name: "poetry", Row: &row234, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts393},
+	{Name: "poetry about", Row: &row893, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row886, Risk: 1},
+	{Name: "poetry check", Row: &row893, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row886, Risk: 1},
-	{Name: "poetry env list", Row: &row886, Risk: 1},
-	{Name: "poetry env remove", Row: &row233},
-	{Name: "poetry env use", Row: &row233},
+	{Name: "poetry env info", Row: &row893, Risk: 1},
+	{Name: "poetry env list", Row: &row893, Risk: 1},
+	{Name: "poetry env remove", Row: &row235},
+	{Name: "poetry env use", Row: &row235},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
 	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
-	{Name: "poetry run", Wrapper: &wrapper49, Arity: 3, Parent: true},
+	{Name: "poetry run", Wrapper: &wrapper51, Arity: 3, Parent: true},
 	{Name: "poetry run black", Risk: 3},
-	{Name: "poetry run coverage", Risk: 2, Worse: worse443},
+	{Name: "poetry run coverage", Risk: 2, Worse: worse447},
 	{Name: "poetry run flake8", Risk: 2},
 	{Name: "poetry run isort", Risk: 3},
 	{Name: "poetry run mypy", Risk: 2},
@@ -8373,97 +8401,97 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row886, Risk: 1},
+	{Name: "poetry show", Row: &row893, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row886, Risk: 1, Worse: worse887},
+	{Name: "poetry version", Row: &row893, Risk: 1, Worse: worse894},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
-	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
-	{Name: "postcss", Row: &row889, Is: 0x80000},
-	{Name: "posting", Destroys: acts118},
-	{Name: "poweroff", Risk: 6, Destroys: acts602},
-	{Name: "powershell", Row: &row58, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row891},
-	{Name: "pre-commit", Row: &row893, Is: 0x2040080018, Parent: true},
+	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts33},
+	{Name: "postcss", Row: &row896, Is: 0x80000},
+	{Name: "posting", Destroys: acts120},
+	{Name: "poweroff", Risk: 6, Destroys: acts606},
+	{Name: "powershell", Row: &row60, Is: 0x100000, Risk: 5},
+	{Name: "pr", Row: &row898},
+	{Name: "pre-commit", Row: &row900, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
 	{Name: "pre-commit validate-config", Risk: 2},
 	{Name: "prek", Is: 0x2000000000},
-	{Name: "presto", Row: &row104, Is: 0x4000000},
+	{Name: "presto", Row: &row106, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row895, Is: 0x2000080018, Risk: 2, Worse: worse107},
-	{Name: "prime-run", Wrapper: &wrapper10},
-	{Name: "primusrun", Wrapper: &wrapper10},
+	{Name: "prettier", Row: &row902, Is: 0x2000080018, Risk: 2, Worse: worse109},
+	{Name: "prime-run", Wrapper: &wrapper12},
+	{Name: "primusrun", Wrapper: &wrapper12},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse896, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse903, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Row: &row898, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts899},
+	{Name: "prisma", Row: &row905, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts906},
 	{Name: "prisma db", Is: 0x800},
 	{Name: "prisma validate", Risk: 2},
-	{Name: "prisma1", Destroys: acts899},
-	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper901},
-	{Name: "profiles", Destroys: acts109},
+	{Name: "prisma1", Destroys: acts906},
+	{Name: "prlctl", Destroys: acts9},
+	{Name: "prlimit", Wrapper: &wrapper908},
+	{Name: "profiles", Destroys: acts111},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row903, Is: 0x200, Risk: 2},
-	{Name: "prove", Row: &row905, Is: 0x2000000018, Risk: 5},
-	{Name: "proxychains", Wrapper: &wrapper10},
-	{Name: "proxychains-ng", Wrapper: &wrapper10},
-	{Name: "proxychains4", Wrapper: &wrapper10},
-	{Name: "pry", Language: &language657, Is: 0x100000},
+	{Name: "protoc", Row: &row910, Is: 0x200, Risk: 2},
+	{Name: "prove", Row: &row912, Is: 0x2000000018, Risk: 5},
+	{Name: "proxychains", Wrapper: &wrapper12},
+	{Name: "proxychains-ng", Wrapper: &wrapper12},
+	{Name: "proxychains4", Wrapper: &wrapper12},
+	{Name: "pry", Language: &language661, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row841, Is: 0x2000000008, Risk: 2},
-	{Name: "psc", Language: &language6},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts785},
-	{Name: "pseudo", Wrapper: &wrapper10},
-	{Name: "psql", Row: &row907, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "psalm", Row: &row848, Is: 0x2000000008, Risk: 2},
+	{Name: "psc", Language: &language8},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts790},
+	{Name: "pseudo", Wrapper: &wrapper12},
+	{Name: "psql", Row: &row914, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row725, Risk: 1},
+	{Name: "pstree", Row: &row730, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
-	{Name: "ptpython", Language: &language111, Is: 0x100000},
-	{Name: "ptx", Row: &row909},
+	{Name: "ptpython", Language: &language113, Is: 0x100000},
+	{Name: "ptx", Row: &row916},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
-	{Name: "pueue add", Wrapper: &wrapper10},
-	{Name: "pulsar-admin", Destroys: acts686},
-	{Name: "pulumi", Row: &row911, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse27, Parent: true, Destroys: acts912},
-	{Name: "pulumi preview", Row: &row914, Risk: 4},
-	{Name: "puppet", Row: &row26, Destroys: acts28},
+	{Name: "pueue add", Wrapper: &wrapper12},
+	{Name: "pulsar-admin", Destroys: acts690},
+	{Name: "pulumi", Row: &row918, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts919},
+	{Name: "pulumi preview", Row: &row921, Risk: 4},
+	{Name: "puppet", Row: &row28, Destroys: acts30},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
-	{Name: "pvremove", Is: 0x4000000000, Destroys: acts88},
-	{Name: "pw", Risk: 5, Worse: worse915},
-	{Name: "pwconv", Is: 0x100000, Risk: 7, Destroys: acts181},
+	{Name: "pvremove", Is: 0x4000000000, Destroys: acts90},
+	{Name: "pw", Risk: 5, Worse: worse922},
+	{Name: "pwconv", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "pwsh", Row: &row58, Language: &language6, Is: 0x100000, Risk: 5},
+	{Name: "pwsh", Row: &row60, Language: &language8, Is: 0x100000, Risk: 5},
 	{Name: "py", Like: "python"},
 	{Name: "py-spy", Is: 0x4},
-	{Name: "py_compile", Row: &row227, Inspector: "compiled", Risk: 2},
-	{Name: "pycodestyle", Row: &row60},
-	{Name: "pydocstyle", Row: &row60},
+	{Name: "py_compile", Row: &row229, Inspector: "compiled", Risk: 2},
+	{Name: "pycodestyle", Row: &row62},
+	{Name: "pydocstyle", Row: &row62},
 	{Name: "pyenv", Arity: 2},
-	{Name: "pyenv exec", Wrapper: &wrapper49, Arity: 3},
+	{Name: "pyenv exec", Wrapper: &wrapper51, Arity: 3},
 	{Name: "pyenv global", Is: 0x100000},
 	{Name: "pyenv install", Is: 0x100000},
-	{Name: "pyflakes", Row: &row60},
+	{Name: "pyflakes", Row: &row62},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row917, Is: 0x80008, Risk: 2, Worse: worse90},
-	{Name: "pypy", Language: &language111, Handler: "module"},
-	{Name: "pypy3", Language: &language111, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row917, Is: 0x80008, Risk: 2, Worse: worse90},
-	{Name: "pyspark", Row: &row104},
-	{Name: "pytest", Row: &row919, Is: 0x2000080218, Risk: 2},
-	{Name: "python", Language: &language111, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
+	{Name: "pylint", Row: &row924, Is: 0x80008, Risk: 2, Worse: worse92},
+	{Name: "pypy", Language: &language113, Handler: "module"},
+	{Name: "pypy3", Language: &language113, Arity: 2, Handler: "module"},
+	{Name: "pyright", Row: &row924, Is: 0x80008, Risk: 2, Worse: worse92},
+	{Name: "pyspark", Row: &row106},
+	{Name: "pytest", Row: &row926, Is: 0x2000080218, Risk: 2},
+	{Name: "python", Language: &language113, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
 	{Name: "python -m build", Risk: 2},
 	{Name: "python -m compileall", Risk: 2},
-	{Name: "python -m coverage", Risk: 2, Worse: worse443},
+	{Name: "python -m coverage", Risk: 2, Worse: worse447},
 	{Name: "python -m dis", Risk: 1},
 	{Name: "python -m doctest", Risk: 2},
 	{Name: "python -m flake8", Risk: 2},
@@ -8472,13 +8500,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse920},
-	{Name: "python -m pip download", Risk: 4, Worse: worse921},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse920},
-	{Name: "python -m pip install", Risk: 4, Worse: worse921},
-	{Name: "python -m pip list", Risk: 1, Worse: worse920},
-	{Name: "python -m pip show", Risk: 1, Worse: worse920},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse921},
+	{Name: "python -m pip check", Risk: 1, Worse: worse927},
+	{Name: "python -m pip download", Risk: 4, Worse: worse928},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse927},
+	{Name: "python -m pip install", Risk: 4, Worse: worse928},
+	{Name: "python -m pip list", Risk: 1, Worse: worse927},
+	{Name: "python -m pip show", Risk: 1, Worse: worse927},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse928},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8501,8 +8529,8 @@ var commands = [...]Command{
 	{Name: "python manage.py showmigrations", Risk: 2},
 	{Name: "python manage.py sqlmigrate", Risk: 2},
 	{Name: "python manage.py test", Risk: 2},
-	{Name: "python2", Language: &language111, Arity: 2, Handler: "module"},
-	{Name: "python3", Language: &language111, Arity: 2, Handler: "module", Is: 0x200080410, Parent: true, Like: "python"},
+	{Name: "python2", Language: &language113, Arity: 2, Handler: "module"},
+	{Name: "python3", Language: &language113, Arity: 2, Handler: "module", Is: 0x200080410, Parent: true, Like: "python"},
 	{Name: "python3 manage.py", Arity: 3, Parent: true},
 	{Name: "python3 manage.py check", Risk: 2},
 	{Name: "python3 manage.py dbshell", Is: 0x100000},
@@ -8520,27 +8548,27 @@ var commands = [...]Command{
 	{Name: "python3.14", Handler: "module", Like: "python"},
 	{Name: "python3.8", Handler: "module"},
 	{Name: "python3.9", Handler: "module"},
-	{Name: "q", Row: &row104},
+	{Name: "q", Row: &row106},
 	{Name: "q chat", Is: 0x100000000},
 	{Name: "q run", Is: 0x100000000},
 	{Name: "q translate", Is: 0x100000000},
 	{Name: "qchat", Is: 0x100000000},
-	{Name: "qjs", Language: &language6},
-	{Name: "qm", Destroys: acts7},
+	{Name: "qjs", Language: &language8},
+	{Name: "qm", Destroys: acts9},
 	{Name: "qodo", Is: 0x100000000},
 	{Name: "qodo-gen", Is: 0x100000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts388},
-	{Name: "questdb", Row: &row104, Is: 0x4000000},
+	{Name: "quart", Destroys: acts392},
+	{Name: "questdb", Row: &row106, Is: 0x4000000},
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
-	{Name: "r2", Row: &row104},
-	{Name: "rabbitmqadmin", Destroys: acts686},
-	{Name: "rabbitmqctl", Destroys: acts686},
-	{Name: "racket", Language: &language6, Risk: 5},
-	{Name: "raco", Row: &row139, Is: 0x100000},
-	{Name: "radare2", Row: &row104},
-	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts922},
+	{Name: "r2", Row: &row106},
+	{Name: "rabbitmqadmin", Destroys: acts690},
+	{Name: "rabbitmqctl", Destroys: acts690},
+	{Name: "racket", Language: &language8, Risk: 5},
+	{Name: "raco", Row: &row141, Is: 0x100000},
+	{Name: "radare2", Row: &row106},
+	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts929},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8555,54 +8583,54 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts923},
-	{Name: "railway run", Wrapper: &wrapper925},
-	{Name: "rake", Row: &row121, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts922},
-	{Name: "raku", Language: &language6},
-	{Name: "rambler", Destroys: acts53},
-	{Name: "rancher", Destroys: acts39},
+	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts930},
+	{Name: "railway run", Wrapper: &wrapper932},
+	{Name: "rake", Row: &row123, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts929},
+	{Name: "raku", Language: &language8},
+	{Name: "rambler", Destroys: acts55},
+	{Name: "rancher", Destroys: acts41},
 	{Name: "ranlib", Is: 0x200},
 	{Name: "rar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "rawdog", Is: 0x100000000},
 	{Name: "rbash", Handler: "shell", Is: 0x40000},
 	{Name: "rbenv", Arity: 2},
-	{Name: "rbenv exec", Wrapper: &wrapper49, Arity: 3},
+	{Name: "rbenv exec", Wrapper: &wrapper51, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x100000000000, Destroys: acts403},
-	{Name: "rclone", Row: &row40, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts926, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options927},
+	{Name: "rc-service", Is: 0x100000000000, Destroys: acts407},
+	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts933, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options934},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options927},
-	{Name: "rclone copyto", Transfer: &options927},
+	{Name: "rclone copy", Transfer: &options934},
+	{Name: "rclone copyto", Transfer: &options934},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options927, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options927, Risk: 6},
+	{Name: "rclone move", Transfer: &options934, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options934, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options927, Risk: 6},
+	{Name: "rclone sync", Transfer: &options934, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
-	{Name: "rdiff-backup", Destroys: acts55},
+	{Name: "rdiff-backup", Destroys: acts57},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row672, Is: 0x80000},
+	{Name: "react-scripts", Row: &row676, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row929, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row936, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x400000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
-	{Name: "realm", Destroys: acts181},
+	{Name: "realm", Destroys: acts183},
 	{Name: "realpath", Is: 0x400000000000000, Risk: 1},
-	{Name: "reattach-to-user-namespace", Wrapper: &wrapper10},
-	{Name: "rebar3", Row: &row139, Arity: 2, Is: 0x2000000000, Destroys: acts155},
+	{Name: "reattach-to-user-namespace", Wrapper: &wrapper12},
+	{Name: "rebar3", Row: &row141, Arity: 2, Is: 0x2000000000, Destroys: acts157},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts602},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts606},
 	{Name: "recordio", Is: 0x4},
-	{Name: "red", Row: &row218},
+	{Name: "red", Row: &row220},
 	{Name: "redirfd", Is: 0x4},
-	{Name: "redis-cli", Row: &row241, Is: 0x10100000, Risk: 5, Worse: worse250, Parent: true, Destroys: acts930},
+	{Name: "redis-cli", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Parent: true, Destroys: acts937},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8643,376 +8671,377 @@ var commands = [...]Command{
 	{Name: "redis-cli xlen", Risk: 4},
 	{Name: "redis-cli zcard", Risk: 4},
 	{Name: "redis-cli zrange", Risk: 4},
-	{Name: "reek", Row: &row114},
-	{Name: "refinery", Destroys: acts53},
-	{Name: "reflex", Wrapper: &wrapper932},
-	{Name: "reg", Destroys: acts933},
-	{Name: "regctl", Destroys: acts251},
-	{Name: "regedit", Destroys: acts109},
-	{Name: "regina", Language: &language6},
-	{Name: "regsvr32", Row: &row58},
-	{Name: "release-it", Destroys: acts808},
-	{Name: "release-please", Destroys: acts57},
+	{Name: "reek", Row: &row116},
+	{Name: "refinery", Destroys: acts55},
+	{Name: "reflex", Wrapper: &wrapper939},
+	{Name: "reg", Destroys: acts940},
+	{Name: "regctl", Destroys: acts253},
+	{Name: "regedit", Destroys: acts111},
+	{Name: "regina", Language: &language8},
+	{Name: "regsvr32", Row: &row60},
+	{Name: "release-it", Destroys: acts813},
+	{Name: "release-please", Destroys: acts59},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts934},
+	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts941},
 	{Name: "renice", Is: 0x20000},
-	{Name: "repo", Destroys: acts148},
-	{Name: "repo forall", Wrapper: &wrapper609},
-	{Name: "resize2fs", Destroys: acts88},
+	{Name: "repo", Destroys: acts150},
+	{Name: "repo forall", Wrapper: &wrapper613},
+	{Name: "resize2fs", Destroys: acts90},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
-	{Name: "restic", Destroys: acts55},
-	{Name: "restish", Is: 0x20000000, Destroys: acts118},
+	{Name: "restic", Destroys: acts57},
+	{Name: "restish", Is: 0x20000000, Destroys: acts120},
 	{Name: "retry", Is: 0x4},
 	{Name: "return", Is: 0x800000000000, Risk: 1},
-	{Name: "rev", Row: &row143, Risk: 1, Recursive: []string{"-r", "--recursive"}},
-	{Name: "revive", Row: &row369},
-	{Name: "rexec", Row: &row40},
-	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row936, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rev", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
+	{Name: "revive", Row: &row373},
+	{Name: "rexec", Row: &row42},
+	{Name: "rexx", Language: &language8},
+	{Name: "rg", Row: &row943, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
-	{Name: "rimraf", Row: &row285, Is: 0x80000, Destroys: acts283, Wipes: "removed"},
-	{Name: "rip", Destroys: acts283},
-	{Name: "rke", Destroys: acts39},
-	{Name: "rlogin", Row: &row40},
-	{Name: "rlwrap", Wrapper: &wrapper10},
-	{Name: "rm", Row: &row285, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts283, Wipes: "asked"},
-	{Name: "rmdir", Row: &row285, Is: 0x100020, Risk: 3, Destroys: acts283, Wipes: "removed"},
+	{Name: "rimraf", Row: &row287, Is: 0x80000, Destroys: acts285, Wipes: "removed"},
+	{Name: "rip", Destroys: acts285},
+	{Name: "rke", Destroys: acts41},
+	{Name: "rlogin", Row: &row42},
+	{Name: "rlwrap", Wrapper: &wrapper12},
+	{Name: "rm", Row: &row287, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts285, Wipes: "asked"},
+	{Name: "rmdir", Row: &row287, Is: 0x100020, Risk: 3, Destroys: acts285, Wipes: "removed"},
 	{Name: "rmmod", Risk: 7},
-	{Name: "rmuser", Is: 0x100000, Risk: 7, Destroys: acts181},
-	{Name: "rollup", Row: &row938, Is: 0x2000080018, Risk: 2},
+	{Name: "rmuser", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "rollup", Row: &row945, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
-	{Name: "route", Risk: 1, Worse: worse132, Destroys: acts360},
+	{Name: "route", Risk: 1, Worse: worse134, Destroys: acts364},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts686},
-	{Name: "rpm", Row: &row940, Risk: 5, Parent: true, Destroys: acts353},
-	{Name: "rpm --query", Risk: 1, Worse: worse941},
-	{Name: "rpm --version", Risk: 1, Worse: worse941},
-	{Name: "rpm -V", Risk: 1, Worse: worse941},
-	{Name: "rpm -Va", Risk: 1, Worse: worse941},
-	{Name: "rpm -q", Risk: 1, Worse: worse941},
-	{Name: "rpm -qR", Risk: 1, Worse: worse941},
-	{Name: "rpm -qa", Risk: 1, Worse: worse941},
-	{Name: "rpm -qai", Risk: 1, Worse: worse941},
-	{Name: "rpm -qal", Risk: 1, Worse: worse941},
-	{Name: "rpm -qc", Risk: 1, Worse: worse941},
-	{Name: "rpm -qd", Risk: 1, Worse: worse941},
-	{Name: "rpm -qf", Risk: 1, Worse: worse941},
-	{Name: "rpm -qi", Risk: 1, Worse: worse941},
-	{Name: "rpm -ql", Risk: 1, Worse: worse941},
-	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row940},
+	{Name: "rpk", Destroys: acts690},
+	{Name: "rpm", Row: &row947, Risk: 5, Parent: true, Destroys: acts357},
+	{Name: "rpm --query", Risk: 1, Worse: worse948},
+	{Name: "rpm --version", Risk: 1, Worse: worse948},
+	{Name: "rpm -V", Risk: 1, Worse: worse948},
+	{Name: "rpm -Va", Risk: 1, Worse: worse948},
+	{Name: "rpm -q", Risk: 1, Worse: worse948},
+	{Name: "rpm -qR", Risk: 1, Worse: worse948},
+	{Name: "rpm -qa", Risk: 1, Worse: worse948},
+	{Name: "rpm -qai", Risk: 1, Worse: worse948},
+	{Name: "rpm -qal", Risk: 1, Worse: worse948},
+	{Name: "rpm -qc", Risk: 1, Worse: worse948},
+	{Name: "rpm -qd", Risk: 1, Worse: worse948},
+	{Name: "rpm -qf", Risk: 1, Worse: worse948},
+	{Name: "rpm -qi", Risk: 1, Worse: worse948},
+	{Name: "rpm -ql", Risk: 1, Worse: worse948},
+	{Name: "rpm-ostree", Destroys: acts33},
+	{Name: "rpmquery", Row: &row947},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row104, Wrapper: &wrapper848},
-	{Name: "rsh", Row: &row40},
-	{Name: "rsnapshot", Destroys: acts55},
-	{Name: "rspec", Row: &row943, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row945, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse946, Destroys: acts947, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rr", Row: &row106, Wrapper: &wrapper855},
+	{Name: "rsh", Row: &row42},
+	{Name: "rsnapshot", Destroys: acts57},
+	{Name: "rspec", Row: &row950, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row952, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse953, Destroys: acts954, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper756},
+	{Name: "rtx exec", Wrapper: &wrapper761},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row949, Is: 0x80008, Risk: 2, Worse: worse107},
-	{Name: "ruby", Language: &language951, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row953, Risk: 1, Worse: worse954},
-	{Name: "ruff", Row: &row956, Is: 0x80200, Risk: 2, Worse: worse107, Parent: true},
-	{Name: "ruff analyze", Row: &row958},
-	{Name: "ruff check", Row: &row958},
+	{Name: "rubocop", Row: &row956, Is: 0x80008, Risk: 2, Worse: worse109},
+	{Name: "ruby", Language: &language958, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row960, Risk: 1, Worse: worse961},
+	{Name: "ruff", Row: &row963, Is: 0x80200, Risk: 2, Worse: worse109, Parent: true},
+	{Name: "ruff analyze", Row: &row965},
+	{Name: "ruff check", Row: &row965},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row958, Inspector: "formatter", Risk: 3},
+	{Name: "ruff format", Row: &row965, Inspector: "formatter", Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-this-one", Is: 0x4},
-	{Name: "run0", Wrapper: &wrapper960, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper967, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
-	{Name: "rundll32", Row: &row58},
-	{Name: "runghc", Language: &language6, Is: 0x100200},
-	{Name: "runhaskell", Language: &language6, Is: 0x100000},
+	{Name: "rundll32", Row: &row60},
+	{Name: "runghc", Language: &language8, Is: 0x100200},
+	{Name: "runhaskell", Language: &language8, Is: 0x100000},
 	{Name: "runme", Arity: 2, Is: 0x2000000000},
 	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper609},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper613},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row962, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row969, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row964, Is: 0x8, Risk: 3},
-	{Name: "rustup", Row: &row394, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
+	{Name: "rustfmt", Row: &row971, Is: 0x8, Risk: 3},
+	{Name: "rustup", Row: &row398, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts33},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row966, Risk: 1},
+	{Name: "rustup show", Row: &row973, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row966, Risk: 1},
-	{Name: "rview", Row: &row218},
-	{Name: "rvim", Row: &row218},
+	{Name: "rustup which", Row: &row973, Risk: 1},
+	{Name: "rview", Row: &row220},
+	{Name: "rvim", Row: &row220},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row232, Arity: 2, Destroys: acts389},
+	{Name: "rye", Row: &row234, Arity: 2, Destroys: acts393},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
-	{Name: "rye run", Wrapper: &wrapper49, Arity: 3},
+	{Name: "rye run", Wrapper: &wrapper51, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
-	{Name: "s-nail", Destroys: acts19},
-	{Name: "s3cmd", Row: &row40, Inspector: "transfer", Is: 0x8000000000, Destroys: acts742, Recursive: []string{"*"}},
-	{Name: "s3cmd get", Transfer: &options82},
-	{Name: "s3cmd put", Transfer: &options82},
-	{Name: "s3cmd sync", Transfer: &options82},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts742, Recursive: []string{"*"}},
-	{Name: "s5cmd cp", Transfer: &options82},
-	{Name: "s5cmd mv", Transfer: &options82},
-	{Name: "s5cmd sync", Transfer: &options82},
+	{Name: "s-nail", Destroys: acts21},
+	{Name: "s3cmd", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts747, Recursive: []string{"*"}},
+	{Name: "s3cmd get", Transfer: &options84},
+	{Name: "s3cmd put", Transfer: &options84},
+	{Name: "s3cmd sync", Transfer: &options84},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts747, Recursive: []string{"*"}},
+	{Name: "s5cmd cp", Transfer: &options84},
+	{Name: "s5cmd mv", Transfer: &options84},
+	{Name: "s5cmd sync", Transfer: &options84},
 	{Name: "s6-envdir", Is: 0x4},
 	{Name: "s6-ioconnect", Is: 0x4},
 	{Name: "s6-notifyoncheck", Is: 0x4},
 	{Name: "s6-setsid", Is: 0x4},
-	{Name: "s6-setuidgid", Wrapper: &wrapper588, Is: 0x1},
-	{Name: "s6-svc", Destroys: acts403},
-	{Name: "sage", Language: &language111},
-	{Name: "salt", Row: &row26, Destroys: acts28},
-	{Name: "salt-call", Row: &row26, Destroys: acts28},
-	{Name: "salt-ssh", Arity: 2, Destroys: acts28},
-	{Name: "sam", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts38},
-	{Name: "samba-tool", Destroys: acts181},
+	{Name: "s6-setuidgid", Wrapper: &wrapper592, Is: 0x1},
+	{Name: "s6-svc", Destroys: acts407},
+	{Name: "sage", Language: &language113},
+	{Name: "salt", Row: &row28, Destroys: acts30},
+	{Name: "salt-call", Row: &row28, Destroys: acts30},
+	{Name: "salt-ssh", Arity: 2, Destroys: acts30},
+	{Name: "sam", Row: &row28, Risk: 5, Worse: worse29, Destroys: acts40},
+	{Name: "samba-tool", Destroys: acts183},
 	{Name: "samply", Is: 0x4},
-	{Name: "samu", Row: &row121, Is: 0x2000000018},
+	{Name: "samu", Row: &row123, Is: 0x2000000018},
 	{Name: "sandbox-exec", Is: 0x4},
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
-	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row968, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts597},
+	{Name: "sbcl", Language: &language8},
+	{Name: "sbt", Row: &row975, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts601},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts403},
-	{Name: "scala", Row: &row664, Language: &language6, Is: 0x1200},
-	{Name: "scala-cli", Language: &language6, Is: 0x100600},
+	{Name: "sc", Destroys: acts407},
+	{Name: "scala", Row: &row668, Language: &language8, Is: 0x1200},
+	{Name: "scala-cli", Language: &language8, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
 	{Name: "scalafmt", Is: 0x2000000018},
 	{Name: "scalene", Language: &language1},
-	{Name: "scaleway", Destroys: acts197},
-	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row970, Risk: 1},
-	{Name: "sccache", Wrapper: &wrapper10},
+	{Name: "scaleway", Destroys: acts199},
+	{Name: "scan-build", Wrapper: &wrapper12},
+	{Name: "scc", Row: &row977, Risk: 1},
+	{Name: "sccache", Wrapper: &wrapper12},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schedtool", Is: 0x4},
 	{Name: "schroot", Is: 0x4},
-	{Name: "scons", Row: &row121, Is: 0x2000000018, Risk: 2},
-	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row972, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scons", Row: &row123, Is: 0x2000000018, Risk: 2},
+	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts33},
+	{Name: "scp", Row: &row979, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
-	{Name: "scrub", Destroys: acts88},
-	{Name: "scutil", Destroys: acts109},
-	{Name: "scw", Row: &row26, Destroys: acts197},
-	{Name: "sdiff", Row: &row974, Risk: 1},
+	{Name: "scrub", Destroys: acts90},
+	{Name: "scutil", Destroys: acts111},
+	{Name: "scw", Row: &row28, Destroys: acts199},
+	{Name: "sdiff", Row: &row981, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
-	{Name: "sea", Destroys: acts53},
-	{Name: "sea-orm-cli", Destroys: acts53},
-	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
-	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Parent: true, Destroys: acts20},
+	{Name: "sea", Destroys: acts55},
+	{Name: "sea-orm-cli", Destroys: acts55},
+	{Name: "secret-tool", Is: 0x100000, Destroys: acts22},
+	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Parent: true, Destroys: acts22},
 	{Name: "security authorizationdb", Risk: 7},
 	{Name: "security execute-with-privileges", Risk: 7},
-	{Name: "sed", Row: &row976, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse977},
+	{Name: "sed", Row: &row983, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse984},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts808},
-	{Name: "semgrep", Row: &row979, Risk: 2, Worse: worse90},
-	{Name: "sendemail", Destroys: acts19},
-	{Name: "sendmail", Row: &row40, Is: 0x28000000000, Destroys: acts19},
-	{Name: "sendxmpp", Destroys: acts14},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts813},
+	{Name: "semgrep", Row: &row986, Risk: 2, Worse: worse92},
+	{Name: "sendemail", Destroys: acts21},
+	{Name: "sendmail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
+	{Name: "sendxmpp", Destroys: acts16},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts980},
-	{Name: "sequelize-cli", Destroys: acts980},
-	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts38},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts403},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse896, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper982},
+	{Name: "sequelize", Arity: 2, Destroys: acts987},
+	{Name: "sequelize-cli", Destroys: acts987},
+	{Name: "serverless", Row: &row28, Risk: 5, Worse: worse29, Destroys: acts40},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts407},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse903, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper989},
 	{Name: "setcap", Risk: 7},
-	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row984, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row986},
+	{Name: "setenforce", Destroys: acts10},
+	{Name: "setfacl", Row: &row991, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row993},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper588, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper988},
-	{Name: "setuidgid", Wrapper: &wrapper588, Is: 0x1},
-	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts88},
-	{Name: "sftp", Row: &row972, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper990, Is: 0x1},
-	{Name: "sg_format", Destroys: acts88},
-	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts88},
+	{Name: "setpriv", Wrapper: &wrapper592, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper995},
+	{Name: "setuidgid", Wrapper: &wrapper592, Is: 0x1},
+	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts90},
+	{Name: "sftp", Row: &row979, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper997, Is: 0x1},
+	{Name: "sg_format", Destroys: acts90},
+	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts90},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row746, Risk: 1},
-	{Name: "sha224sum", Row: &row746, Risk: 1},
-	{Name: "sha256sum", Row: &row746, Risk: 1},
-	{Name: "sha384sum", Row: &row746, Risk: 1},
-	{Name: "sha512sum", Row: &row746, Risk: 1},
-	{Name: "shasum", Row: &row992, Risk: 1},
+	{Name: "sha1sum", Row: &row751, Risk: 1},
+	{Name: "sha224sum", Row: &row751, Risk: 1},
+	{Name: "sha256sum", Row: &row751, Risk: 1},
+	{Name: "sha384sum", Row: &row751, Risk: 1},
+	{Name: "sha512sum", Row: &row751, Risk: 1},
+	{Name: "shasum", Row: &row999, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
-	{Name: "shellcheck", Row: &row219, Risk: 2, Worse: worse90},
-	{Name: "shfmt", Row: &row994, Risk: 2, Worse: worse90},
+	{Name: "shellcheck", Row: &row221, Risk: 2, Worse: worse92},
+	{Name: "shfmt", Row: &row1001, Risk: 2, Worse: worse92},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row996, Is: 0x4000100020, Risk: 6, Destroys: acts283, Wipes: "files"},
-	{Name: "shuf", Row: &row998, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts602},
+	{Name: "shred", Row: &row1003, Is: 0x4000100020, Risk: 6, Destroys: acts285, Wipes: "files"},
+	{Name: "shuf", Row: &row1005, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts606},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
-	{Name: "signal-cli", Destroys: acts14},
+	{Name: "signal-cli", Destroys: acts16},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row797, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row802, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row408},
-	{Name: "skaffold", Row: &row26, Is: 0x2000000000, Destroys: acts39},
-	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts387},
-	{Name: "skopeo", Destroys: acts251},
-	{Name: "sl", Destroys: acts148},
-	{Name: "slack", Destroys: acts14},
-	{Name: "slack-cli", Is: 0x8000000000, Destroys: acts14},
-	{Name: "slackcat", Destroys: acts14},
+	{Name: "sk", Row: &row412},
+	{Name: "skaffold", Row: &row28, Is: 0x2000000000, Destroys: acts41},
+	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts391},
+	{Name: "skopeo", Destroys: acts253},
+	{Name: "sl", Destroys: acts150},
+	{Name: "slack", Destroys: acts16},
+	{Name: "slack-cli", Is: 0x8000000000, Destroys: acts16},
+	{Name: "slackcat", Destroys: acts16},
 	{Name: "sleep", Risk: 1},
-	{Name: "sls", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts38},
+	{Name: "sls", Row: &row28, Risk: 5, Worse: worse29, Destroys: acts40},
 	{Name: "smbclient", Is: 0x28000000000},
 	{Name: "smol-developer", Is: 0x100000000},
 	{Name: "snakemake", Is: 0x2000000000},
-	{Name: "snap", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
+	{Name: "snap", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "snap install", Is: 0x200000},
 	{Name: "snap run", Arity: 3},
 	{Name: "snapcraft", Is: 0x2000000000},
 	{Name: "snice", Inspector: "kill", Is: 0x100000000000},
 	{Name: "snow", Is: 0x4000000},
-	{Name: "snowsql", Row: &row104, Is: 0x4000000},
-	{Name: "socat", Row: &row58, Is: 0x4028000400000, Risk: 4},
-	{Name: "soda", Destroys: acts53},
-	{Name: "softlimit", Wrapper: &wrapper10},
+	{Name: "snowsql", Row: &row106, Is: 0x4000000},
+	{Name: "socat", Row: &row60, Is: 0x4028000400000, Risk: 4},
+	{Name: "socketfilterfw", Destroys: acts10},
+	{Name: "soda", Destroys: acts55},
+	{Name: "softlimit", Wrapper: &wrapper12},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper1000},
-	{Name: "sops exec-file", Wrapper: &wrapper1002},
-	{Name: "sort", Row: &row1004, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper1007},
+	{Name: "sops exec-file", Wrapper: &wrapper1009},
+	{Name: "sort", Row: &row1011, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
-	{Name: "spark", Destroys: acts158},
-	{Name: "spark-shell", Row: &row104},
-	{Name: "spark-sql", Row: &row104, Is: 0x4000000},
-	{Name: "spctl", Destroys: acts109},
-	{Name: "sphinx-build", Row: &row1006, Is: 0x2000080008, Risk: 2},
+	{Name: "spark", Destroys: acts160},
+	{Name: "spark-shell", Row: &row106},
+	{Name: "spark-sql", Row: &row106, Is: 0x4000000},
+	{Name: "spctl", Destroys: acts111},
+	{Name: "sphinx-build", Row: &row1013, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
-	{Name: "split", Row: &row256, Risk: 3},
-	{Name: "sponge", Row: &row1008, Is: 0x20},
+	{Name: "split", Row: &row258, Risk: 3},
+	{Name: "sponge", Row: &row1015, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
 	{Name: "sq", Is: 0x4000000},
-	{Name: "sqitch", Destroys: acts53},
-	{Name: "sql-migrate", Destroys: acts53},
-	{Name: "sqlc", Row: &row123, Arity: 2, Parent: true},
+	{Name: "sqitch", Destroys: acts55},
+	{Name: "sql-migrate", Destroys: acts55},
+	{Name: "sqlc", Row: &row125, Arity: 2, Parent: true},
 	{Name: "sqlc compile", Risk: 2},
 	{Name: "sqlc vet", Risk: 2},
-	{Name: "sqlcipher", Row: &row104, Is: 0x4000000},
+	{Name: "sqlcipher", Row: &row106, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row1010, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row1017, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
-	{Name: "sqlite", Row: &row104, Is: 0x4000000},
-	{Name: "sqlite-utils", Row: &row104},
-	{Name: "sqlite3", Row: &row359, Inspector: "sql", Is: 0xc104000, Risk: 5},
-	{Name: "sqlplus", Row: &row104, Is: 0x4100000},
-	{Name: "sqlx", Destroys: acts53},
-	{Name: "srm", Row: &row285, Is: 0x100000, Risk: 6, Destroys: acts283, Wipes: "removed"},
+	{Name: "sqlite", Row: &row106, Is: 0x4000000},
+	{Name: "sqlite-utils", Row: &row106},
+	{Name: "sqlite3", Row: &row363, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "sqlplus", Row: &row106, Is: 0x4100000},
+	{Name: "sqlx", Destroys: acts55},
+	{Name: "srm", Row: &row287, Is: 0x100000, Risk: 6, Destroys: acts285, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row1012, Risk: 1},
+	{Name: "ss", Row: &row1019, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row1014, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row1014, Wrapper: &wrapper1016, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row1021, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row1021, Wrapper: &wrapper1023, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row1018, Is: 0x80000100000, Risk: 5, Destroys: acts20},
+	{Name: "ssh-keygen", Row: &row1025, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "sshpass", Is: 0x4},
-	{Name: "ssmtp", Destroys: acts19},
-	{Name: "sst", Destroys: acts24},
+	{Name: "ssmtp", Destroys: acts21},
+	{Name: "sst", Destroys: acts26},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row1020, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts155},
-	{Name: "stack bench", Risk: 2, Worse: worse132},
-	{Name: "stack build", Risk: 2, Worse: worse132},
+	{Name: "stack", Row: &row1027, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts157},
+	{Name: "stack bench", Risk: 2, Worse: worse134},
+	{Name: "stack build", Risk: 2, Worse: worse134},
 	{Name: "stack eval", Is: 0x800},
 	{Name: "stack exec", Is: 0x800},
 	{Name: "stack ghci", Is: 0x800},
-	{Name: "stack haddock", Risk: 2, Worse: worse132},
+	{Name: "stack haddock", Risk: 2, Worse: worse134},
 	{Name: "stack install", Is: 0x100000},
 	{Name: "stack repl", Is: 0x800},
-	{Name: "stack test", Risk: 2, Worse: worse132},
+	{Name: "stack test", Risk: 2, Worse: worse134},
 	{Name: "stack-runghc", Is: 0x100000},
-	{Name: "standard", Risk: 2, Worse: worse107},
-	{Name: "standard-version", Destroys: acts808},
-	{Name: "standardrb", Row: &row114},
-	{Name: "start", Row: &row58},
+	{Name: "standard", Risk: 2, Worse: worse109},
+	{Name: "standard-version", Destroys: acts813},
+	{Name: "standardrb", Row: &row116},
+	{Name: "start", Row: &row60},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row1022, Is: 0x400080000000000, Risk: 1},
-	{Name: "staticcheck", Row: &row369, Is: 0x8, Risk: 2, Worse: worse90},
-	{Name: "stdbuf", Wrapper: &wrapper1024, Is: 0x800000000000000},
-	{Name: "steampipe", Row: &row104},
-	{Name: "step", Is: 0x100000, Destroys: acts20},
+	{Name: "stat", Row: &row1029, Is: 0x400080000000000, Risk: 1},
+	{Name: "staticcheck", Row: &row373, Is: 0x8, Risk: 2, Worse: worse92},
+	{Name: "stdbuf", Wrapper: &wrapper1031, Is: 0x800000000000000},
+	{Name: "steampipe", Row: &row106},
+	{Name: "step", Is: 0x100000, Destroys: acts22},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row889, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper727, Is: 0x20000},
-	{Name: "strapi", Destroys: acts300},
+	{Name: "storybook", Row: &row896, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper732, Is: 0x20000},
+	{Name: "strapi", Destroys: acts302},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row1026, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row1033, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
-	{Name: "stylelint", Row: &row87, Is: 0x2000080008, Risk: 2, Worse: worse107},
+	{Name: "stylelint", Row: &row89, Is: 0x2000080008, Risk: 2, Worse: worse109},
 	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper588, Is: 0x1},
-	{Name: "subl", Row: &row218},
-	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper1028, Is: 0x2000000000001, Risk: 7},
+	{Name: "su-exec", Wrapper: &wrapper592, Is: 0x1},
+	{Name: "subl", Row: &row220},
+	{Name: "sucrase-node", Language: &language8},
+	{Name: "sudo", Wrapper: &wrapper1035, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
-	{Name: "sum", Row: &row145, Risk: 1},
+	{Name: "sum", Row: &row147, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1029},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1036},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "super", Is: 0x2000000000001, Risk: 7},
-	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts403},
+	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts407},
 	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "surge .", Transfer: &options83},
-	{Name: "surreal", Row: &row104},
+	{Name: "surge .", Transfer: &options85},
+	{Name: "surreal", Row: &row106},
 	{Name: "sux", Is: 0x2000000000001, Risk: 7},
-	{Name: "sv", Destroys: acts403},
-	{Name: "svelte-check", Row: &row1031, Is: 0x80000, Risk: 2, Worse: worse90},
+	{Name: "sv", Destroys: acts407},
+	{Name: "svelte-check", Row: &row1038, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "svelte-kit", Is: 0x80000},
-	{Name: "svn", Arity: 2, Destroys: acts148},
+	{Name: "svn", Arity: 2, Destroys: acts150},
 	{Name: "sw_vers", Risk: 1},
-	{Name: "swaks", Is: 0x8000000000, Destroys: acts19},
-	{Name: "swapoff", Risk: 6, Destroys: acts8},
+	{Name: "swaks", Is: 0x8000000000, Destroys: acts21},
+	{Name: "swapoff", Risk: 6, Destroys: acts10},
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1033, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1040, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
-	{Name: "swift download", Transfer: &options83},
+	{Name: "swift download", Transfer: &options85},
 	{Name: "swift package", Is: 0x100000, Risk: 2},
 	{Name: "swift repl", Is: 0x800},
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
-	{Name: "swift upload", Transfer: &options83},
-	{Name: "swift-frontend", Row: &row1035, Is: 0x200},
-	{Name: "swiftc", Row: &row1035, Is: 0x200, Risk: 2},
+	{Name: "swift upload", Transfer: &options85},
+	{Name: "swift-frontend", Row: &row1042, Is: 0x200},
+	{Name: "swiftc", Row: &row1042, Is: 0x200, Risk: 2},
 	{Name: "swiftlint", Is: 0x2000000018},
-	{Name: "swipl", Language: &language6},
-	{Name: "swupd", Destroys: acts31},
+	{Name: "swipl", Language: &language8},
+	{Name: "swupd", Destroys: acts33},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Risk: 5, Worse: worse1036},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1037},
-	{Name: "sysdig", Row: &row104},
+	{Name: "sysadminctl", Risk: 5, Worse: worse1043},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1044},
+	{Name: "sysdig", Row: &row106},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1039, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts403},
+	{Name: "systemctl", Row: &row1046, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts407},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -9027,111 +9056,111 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1040},
+	{Name: "systemctl show", Risk: 1, Worse: worse1047},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
-	{Name: "systemd-cat", Wrapper: &wrapper10},
-	{Name: "systemd-inhibit", Wrapper: &wrapper10},
+	{Name: "systemd-cat", Wrapper: &wrapper12},
+	{Name: "systemd-inhibit", Wrapper: &wrapper12},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1042},
-	{Name: "systemsetup", Destroys: acts109},
+	{Name: "systemd-run", Wrapper: &wrapper1049},
+	{Name: "systemsetup", Destroys: acts111},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1044, Risk: 1},
-	{Name: "tail", Row: &row1046, Arity: 1, Risk: 1},
-	{Name: "tailscale", Is: 0x100000, Destroys: acts197},
+	{Name: "tac", Row: &row1051, Risk: 1},
+	{Name: "tail", Row: &row1053, Arity: 1, Risk: 1},
+	{Name: "tailscale", Is: 0x100000, Destroys: acts199},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
-	{Name: "talosctl", Destroys: acts39},
-	{Name: "tap", Row: &row662, Is: 0x80000},
-	{Name: "tar", Row: &row1048, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1049, Destroys: acts1050, Recursive: []string{"*"}},
-	{Name: "tarsnap", Destroys: acts55},
-	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row1052, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "talosctl", Destroys: acts41},
+	{Name: "tap", Row: &row666, Is: 0x80000},
+	{Name: "tar", Row: &row1055, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1056, Destroys: acts1057, Recursive: []string{"*"}},
+	{Name: "tarsnap", Destroys: acts57},
+	{Name: "tart", Destroys: acts9},
+	{Name: "task", Row: &row1059, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
-	{Name: "taskkill", Is: 0x100000000000, Destroys: acts387},
-	{Name: "taskset", Wrapper: &wrapper1054, Is: 0x20000},
-	{Name: "tc", Destroys: acts360},
-	{Name: "tcc", Row: &row1056, Is: 0x1200},
-	{Name: "tccutil", Destroys: acts109},
-	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
-	{Name: "tcpdump", Row: &row104},
+	{Name: "taskkill", Is: 0x100000000000, Destroys: acts391},
+	{Name: "taskset", Wrapper: &wrapper1061, Is: 0x20000},
+	{Name: "tc", Destroys: acts364},
+	{Name: "tcc", Row: &row1063, Is: 0x1200},
+	{Name: "tccutil", Destroys: acts111},
+	{Name: "tclsh", Language: &language8, Is: 0x4000, Risk: 5},
+	{Name: "tcpdump", Row: &row106},
 	{Name: "tcpserver", Is: 0x4},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
-	{Name: "tdl", Destroys: acts14},
-	{Name: "tea", Arity: 2, Destroys: acts417},
-	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row1058, Arity: 1, Is: 0x108020, Risk: 1},
-	{Name: "telegram-send", Destroys: acts14},
-	{Name: "telinit", Risk: 6, Destroys: acts602},
+	{Name: "tdl", Destroys: acts16},
+	{Name: "tea", Arity: 2, Destroys: acts421},
+	{Name: "teams", Destroys: acts16},
+	{Name: "tee", Row: &row1065, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "telegram-send", Destroys: acts16},
+	{Name: "telinit", Risk: 6, Destroys: acts606},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper346},
-	{Name: "telnet", Row: &row784, Is: 0x4028000400000, Risk: 4},
+	{Name: "teller run", Wrapper: &wrapper350},
+	{Name: "telnet", Row: &row789, Is: 0x4028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
-	{Name: "tern", Destroys: acts53},
-	{Name: "terraform", Row: &row1060, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1061},
-	{Name: "terraform apply", Row: &row26, Risk: 6},
-	{Name: "terraform console", Row: &row26},
-	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row1063, Risk: 3},
-	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row1063, Risk: 4},
-	{Name: "terraform graph", Row: &row1063, Risk: 1},
-	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row1063, Is: 0x100000, Risk: 4},
-	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row1063, Risk: 1},
-	{Name: "terraform plan", Row: &row1063, Risk: 4},
-	{Name: "terraform providers", Row: &row1063, Arity: 3, Risk: 1, Worse: worse132, Parent: true},
+	{Name: "tern", Destroys: acts55},
+	{Name: "terraform", Row: &row1067, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1068},
+	{Name: "terraform apply", Row: &row28, Risk: 6},
+	{Name: "terraform console", Row: &row28},
+	{Name: "terraform destroy", Row: &row28, Risk: 6},
+	{Name: "terraform fmt", Row: &row1070, Risk: 3},
+	{Name: "terraform force-unlock", Row: &row28, Risk: 6},
+	{Name: "terraform get", Row: &row1070, Risk: 4},
+	{Name: "terraform graph", Row: &row1070, Risk: 1},
+	{Name: "terraform import", Row: &row28, Risk: 6},
+	{Name: "terraform init", Row: &row1070, Is: 0x100000, Risk: 4},
+	{Name: "terraform login", Row: &row28},
+	{Name: "terraform output", Row: &row1070, Risk: 1},
+	{Name: "terraform plan", Row: &row1070, Risk: 4},
+	{Name: "terraform providers", Row: &row1070, Arity: 3, Risk: 1, Worse: worse134, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
-	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row1063, Risk: 1},
-	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1065, Risk: 4},
-	{Name: "terraform state pull", Row: &row1065, Risk: 4},
-	{Name: "terraform state show", Row: &row1065, Risk: 4},
-	{Name: "terraform taint", Row: &row26, Risk: 6},
-	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row1063, Risk: 1},
-	{Name: "terraform version", Row: &row1063, Risk: 1},
-	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row1060, Arity: 2, Destroys: acts1061},
-	{Name: "terragrunt apply", Row: &row26},
-	{Name: "terragrunt destroy", Row: &row26},
-	{Name: "terragrunt run-all", Row: &row26},
+	{Name: "terraform refresh", Row: &row28, Risk: 4},
+	{Name: "terraform show", Row: &row1070, Risk: 1},
+	{Name: "terraform state", Row: &row28, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
+	{Name: "terraform state list", Row: &row1072, Risk: 4},
+	{Name: "terraform state pull", Row: &row1072, Risk: 4},
+	{Name: "terraform state show", Row: &row1072, Risk: 4},
+	{Name: "terraform taint", Row: &row28, Risk: 6},
+	{Name: "terraform untaint", Row: &row28, Risk: 6},
+	{Name: "terraform validate", Row: &row1070, Risk: 1},
+	{Name: "terraform version", Row: &row1070, Risk: 1},
+	{Name: "terraform workspace", Row: &row28, Arity: 3},
+	{Name: "terragrunt", Row: &row1067, Arity: 2, Destroys: acts1068},
+	{Name: "terragrunt apply", Row: &row28},
+	{Name: "terragrunt destroy", Row: &row28},
+	{Name: "terragrunt run-all", Row: &row28},
 	{Name: "test", Inspector: "test", Is: 0x880000000000, Risk: 1},
-	{Name: "testdisk", Destroys: acts88},
-	{Name: "texlua", Language: &language381},
-	{Name: "textql", Row: &row104},
-	{Name: "tflint", Row: &row1067, Is: 0x2000000010, Risk: 2, Worse: worse166},
-	{Name: "tftp", Row: &row40, Is: 0x8000000000},
+	{Name: "testdisk", Destroys: acts90},
+	{Name: "texlua", Language: &language385},
+	{Name: "textql", Row: &row106},
+	{Name: "tflint", Row: &row1074, Is: 0x2000000010, Risk: 2, Worse: worse168},
+	{Name: "tftp", Row: &row42, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
-	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts39},
-	{Name: "time", Wrapper: &wrapper1069, Is: 0x2000000000000},
+	{Name: "tilt", Row: &row28, Is: 0x2000000000, Destroys: acts41},
+	{Name: "time", Wrapper: &wrapper1076, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
 	{Name: "timelimit", Is: 0x4},
-	{Name: "timeout", Wrapper: &wrapper1071, Is: 0x802000000000000},
+	{Name: "timeout", Wrapper: &wrapper1078, Is: 0x802000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
-	{Name: "tini", Wrapper: &wrapper10},
+	{Name: "tini", Wrapper: &wrapper12},
 	{Name: "tldr", Risk: 5},
 	{Name: "tlmgr", Is: 0x100000},
 	{Name: "tmate", Is: 0x4},
-	{Name: "tmutil", Destroys: acts50},
+	{Name: "tmutil", Destroys: acts52},
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1073, Risk: 1},
-	{Name: "tomlq", Row: &row1075, Risk: 5},
+	{Name: "tokei", Row: &row1080, Risk: 1},
+	{Name: "tomlq", Row: &row1082, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1077},
+	{Name: "toolbox run", Wrapper: &wrapper1084},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
-	{Name: "torify", Wrapper: &wrapper10},
-	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row1079, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row806, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse807},
-	{Name: "toybox", Wrapper: &wrapper125},
+	{Name: "torify", Wrapper: &wrapper12},
+	{Name: "torsocks", Wrapper: &wrapper12},
+	{Name: "touch", Row: &row1086, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row811, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse812},
+	{Name: "toybox", Wrapper: &wrapper127},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
 	{Name: "tracepath", Inspector: "lookup", Risk: 4},
@@ -9139,114 +9168,114 @@ var commands = [...]Command{
 	{Name: "trae", Is: 0x100000000},
 	{Name: "trae-cli", Is: 0x100000000},
 	{Name: "trap", Handler: "trap", Is: 0x104000, Risk: 1},
-	{Name: "trash", Row: &row285, Is: 0x100000, Destroys: acts283, Wipes: "removed"},
-	{Name: "trash-empty", Destroys: acts283},
-	{Name: "trash-put", Row: &row285, Destroys: acts283, Wipes: "removed"},
-	{Name: "trdsql", Row: &row104},
-	{Name: "tree", Row: &row1081, Risk: 1, Wipes: "listed"},
-	{Name: "trello-cli", Destroys: acts14},
-	{Name: "trickle", Wrapper: &wrapper10},
-	{Name: "trino", Row: &row104, Is: 0x4000000},
-	{Name: "troff", Row: &row145},
+	{Name: "trash", Row: &row287, Is: 0x100000, Destroys: acts285, Wipes: "removed"},
+	{Name: "trash-empty", Destroys: acts285},
+	{Name: "trash-put", Row: &row287, Destroys: acts285, Wipes: "removed"},
+	{Name: "trdsql", Row: &row106},
+	{Name: "tree", Row: &row1088, Risk: 1, Wipes: "listed"},
+	{Name: "trello-cli", Destroys: acts16},
+	{Name: "trickle", Wrapper: &wrapper12},
+	{Name: "trino", Row: &row106, Is: 0x4000000},
+	{Name: "troff", Row: &row147},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1083, Is: 0x100020, Risk: 6, Destroys: acts283, Wipes: "files"},
+	{Name: "truncate", Row: &row1090, Is: 0x100020, Risk: 6, Destroys: acts285, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
-	{Name: "ts", Wrapper: &wrapper10},
-	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1085},
-	{Name: "tsc", Row: &row1087, Is: 0x2000080218, Risk: 2},
+	{Name: "ts", Wrapper: &wrapper12},
+	{Name: "ts-node", Language: &language8, Arity: 2, Is: 0x80400, Risk: 5},
+	{Name: "ts-node-dev", Wrapper: &wrapper1092},
+	{Name: "tsc", Row: &row1094, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
-	{Name: "tshark", Row: &row104},
-	{Name: "tskill", Destroys: acts387},
-	{Name: "tslint", Risk: 2, Worse: worse107},
-	{Name: "tsocks", Wrapper: &wrapper10},
-	{Name: "tsort", Row: &row145, Risk: 1},
-	{Name: "tsp", Wrapper: &wrapper10},
-	{Name: "tsql", Row: &row104},
-	{Name: "tsup", Row: &row52, Is: 0x2000080018},
-	{Name: "tsx", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
+	{Name: "tshark", Row: &row106},
+	{Name: "tskill", Destroys: acts391},
+	{Name: "tslint", Risk: 2, Worse: worse109},
+	{Name: "tsocks", Wrapper: &wrapper12},
+	{Name: "tsort", Row: &row147, Risk: 1},
+	{Name: "tsp", Wrapper: &wrapper12},
+	{Name: "tsql", Row: &row106},
+	{Name: "tsup", Row: &row54, Is: 0x2000080018},
+	{Name: "tsx", Language: &language8, Arity: 2, Is: 0x80400, Risk: 5},
 	{Name: "tty", Is: 0x40, Risk: 1},
-	{Name: "ttyd", Wrapper: &wrapper10},
+	{Name: "ttyd", Wrapper: &wrapper12},
 	{Name: "ttyrec", Is: 0x4},
-	{Name: "tune2fs", Destroys: acts88},
-	{Name: "tup", Row: &row121, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1089, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1090},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts785},
+	{Name: "tune2fs", Destroys: acts90},
+	{Name: "tup", Row: &row123, Is: 0x2000000000},
+	{Name: "turbo", Row: &row1096, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1097},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts790},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
-	{Name: "twilio", Destroys: acts14},
-	{Name: "twine", Row: &row131, Destroys: acts389},
+	{Name: "twilio", Destroys: acts16},
+	{Name: "twine", Row: &row133, Destroys: acts393},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1092, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1093},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1093},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1093},
+	{Name: "typedoc", Row: &row1099, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1100},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1100},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1100},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
-	{Name: "typos", Row: &row219, Risk: 2, Worse: worse90},
+	{Name: "typos", Row: &row221, Risk: 2, Worse: worse92},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000, Destroys: acts360},
+	{Name: "ufw", Is: 0x100000, Destroys: acts364},
 	{Name: "ug", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
-	{Name: "ul", Row: &row145},
+	{Name: "ul", Row: &row147},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper609},
+	{Name: "ultra", Wrapper: &wrapper613},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "uname26", Wrapper: &wrapper10},
-	{Name: "unbuffer", Wrapper: &wrapper1095},
-	{Name: "uncompress", Row: &row230},
-	{Name: "unexpand", Row: &row374, Risk: 1},
-	{Name: "uniq", Row: &row1097, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1099, Is: 0x2000000018, Risk: 2},
-	{Name: "unix2dos", Row: &row340, Risk: 3},
-	{Name: "unix2mac", Row: &row340},
-	{Name: "unlink", Row: &row285, Is: 0x100020, Risk: 6, Destroys: acts283, Wipes: "files"},
-	{Name: "unlz4", Row: &row731},
-	{Name: "unlzma", Row: &row733},
-	{Name: "unpigz", Row: &row601},
+	{Name: "uname26", Wrapper: &wrapper12},
+	{Name: "unbuffer", Wrapper: &wrapper1102},
+	{Name: "uncompress", Row: &row232},
+	{Name: "unexpand", Row: &row378, Risk: 1},
+	{Name: "uniq", Row: &row1104, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1106, Is: 0x2000000018, Risk: 2},
+	{Name: "unix2dos", Row: &row344, Risk: 3},
+	{Name: "unix2mac", Row: &row344},
+	{Name: "unlink", Row: &row287, Is: 0x100020, Risk: 6, Destroys: acts285, Wipes: "files"},
+	{Name: "unlz4", Row: &row736},
+	{Name: "unlzma", Row: &row738},
+	{Name: "unpigz", Row: &row605},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1101},
+	{Name: "unshare", Wrapper: &wrapper1108},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row733, Risk: 3},
-	{Name: "unzip", Row: &row1103, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1104},
-	{Name: "unzstd", Row: &row1106, Risk: 3},
-	{Name: "up", Destroys: acts38},
-	{Name: "upcloud", Destroys: acts197},
-	{Name: "upctl", Destroys: acts197},
+	{Name: "unxz", Row: &row738, Risk: 3},
+	{Name: "unzip", Row: &row1110, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1111},
+	{Name: "unzstd", Row: &row1113, Risk: 3},
+	{Name: "up", Destroys: acts40},
+	{Name: "upcloud", Destroys: acts199},
+	{Name: "upctl", Destroys: acts199},
 	{Name: "uptime", Risk: 1},
 	{Name: "urxvt", Is: 0x4},
 	{Name: "urxvtc", Is: 0x4},
 	{Name: "useradd", Is: 0x100000, Risk: 7},
-	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts181},
-	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts181},
-	{Name: "users", Row: &row145, Risk: 1},
-	{Name: "usql", Row: &row712, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "utmctl", Destroys: acts7},
-	{Name: "uudecode", Row: &row145},
-	{Name: "uuencode", Row: &row145},
-	{Name: "uv", Row: &row232, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1107},
+	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "users", Row: &row147, Risk: 1},
+	{Name: "usql", Row: &row717, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "utmctl", Destroys: acts9},
+	{Name: "uudecode", Row: &row147},
+	{Name: "uuencode", Row: &row147},
+	{Name: "uv", Row: &row234, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1114},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1109, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1111, Risk: 4},
+	{Name: "uv build", Row: &row1116, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1118, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1113, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1113, Risk: 1},
-	{Name: "uv pip list", Row: &row1113, Risk: 1},
-	{Name: "uv pip show", Row: &row1113, Risk: 1},
-	{Name: "uv pip tree", Row: &row1113, Risk: 1},
+	{Name: "uv pip check", Row: &row1120, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1120, Risk: 1},
+	{Name: "uv pip list", Row: &row1120, Risk: 1},
+	{Name: "uv pip show", Row: &row1120, Risk: 1},
+	{Name: "uv pip tree", Row: &row1120, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1115, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1122, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
-	{Name: "uv run coverage", Risk: 2, Worse: worse443},
+	{Name: "uv run coverage", Risk: 2, Worse: worse447},
 	{Name: "uv run flake8", Risk: 2},
 	{Name: "uv run isort", Risk: 3},
 	{Name: "uv run mypy", Risk: 2},
@@ -9259,190 +9288,190 @@ var commands = [...]Command{
 	{Name: "uv run unittest", Risk: 2},
 	{Name: "uv sync", Is: 0x2000100000, Risk: 4},
 	{Name: "uv tool", Arity: 3, Is: 0x2000300000, Risk: 5},
-	{Name: "uv tool run", Wrapper: &wrapper137},
+	{Name: "uv tool run", Wrapper: &wrapper139},
 	{Name: "uv tree", Risk: 4},
 	{Name: "uv venv", Risk: 4},
 	{Name: "uvicorn", Is: 0x80000},
-	{Name: "uvx", Wrapper: &wrapper137, Arity: 2, Is: 0xc0000000, Parent: true},
+	{Name: "uvx", Wrapper: &wrapper139, Arity: 2, Is: 0xc0000000, Parent: true},
 	{Name: "uvx black", Risk: 3},
 	{Name: "uvx flake8", Risk: 2},
 	{Name: "uvx isort", Risk: 3},
 	{Name: "uvx mypy", Risk: 2},
 	{Name: "uvx ruff", Risk: 3},
 	{Name: "uxterm", Is: 0x4},
-	{Name: "v", Language: &language6},
+	{Name: "v", Language: &language8},
 	{Name: "v run", Is: 0x100000},
-	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
+	{Name: "vagrant", Row: &row28, Arity: 2, Is: 0x2000000012, Destroys: acts9},
 	{Name: "valac", Is: 0x200},
-	{Name: "vale", Row: &row219, Risk: 2, Worse: worse90},
-	{Name: "valgrind", Wrapper: &wrapper1117},
+	{Name: "vale", Row: &row221, Risk: 2, Worse: worse92},
+	{Name: "valgrind", Wrapper: &wrapper1124},
 	{Name: "vared", Inspector: "state"},
-	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts91},
+	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts93},
 	{Name: "vbc", Is: 0x200},
-	{Name: "vboxmanage", Destroys: acts7},
-	{Name: "vcpkg", Row: &row139, Is: 0x100000, Destroys: acts155},
-	{Name: "vdir", Row: &row299, Risk: 1},
-	{Name: "velero", Destroys: acts39},
-	{Name: "vercel", Row: &row1119, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Parent: true, Destroys: acts804, Recursive: []string{"*"}},
-	{Name: "vercel deploy", Transfer: &options83},
-	{Name: "vercel inspect", Row: &row1120, Risk: 4},
-	{Name: "vercel list", Row: &row1120, Risk: 4},
-	{Name: "vercel logs", Row: &row1120, Risk: 4},
-	{Name: "vercel ls", Row: &row1120, Risk: 4},
-	{Name: "vgreduce", Destroys: acts88},
-	{Name: "vgremove", Is: 0x4000000000, Destroys: acts88},
-	{Name: "vi", Row: &row218},
+	{Name: "vboxmanage", Destroys: acts9},
+	{Name: "vcpkg", Row: &row141, Is: 0x100000, Destroys: acts157},
+	{Name: "vdir", Row: &row301, Risk: 1},
+	{Name: "velero", Destroys: acts41},
+	{Name: "vercel", Row: &row1126, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts809, Recursive: []string{"*"}},
+	{Name: "vercel deploy", Transfer: &options85},
+	{Name: "vercel inspect", Row: &row1127, Risk: 4},
+	{Name: "vercel list", Row: &row1127, Risk: 4},
+	{Name: "vercel logs", Row: &row1127, Risk: 4},
+	{Name: "vercel ls", Row: &row1127, Risk: 4},
+	{Name: "vgreduce", Destroys: acts90},
+	{Name: "vgremove", Is: 0x4000000000, Destroys: acts90},
+	{Name: "vi", Row: &row220},
 	{Name: "vibe", Is: 0x100000000},
 	{Name: "vibe-kanban", Is: 0x100000000},
 	{Name: "viddy", Is: 0x4},
-	{Name: "view", Row: &row218},
+	{Name: "view", Row: &row220},
 	{Name: "vigr", Risk: 7},
-	{Name: "vim", Row: &row218},
-	{Name: "vimdiff", Row: &row218},
-	{Name: "vipw", Is: 0x100000, Risk: 7, Destroys: acts181},
-	{Name: "virsh", Destroys: acts7},
+	{Name: "vim", Row: &row220},
+	{Name: "vimdiff", Row: &row220},
+	{Name: "vipw", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "virsh", Destroys: acts9},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row938, Is: 0x2000080018, Risk: 2},
-	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row1122, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row945, Is: 0x2000080018, Risk: 2},
+	{Name: "vite-node", Language: &language8},
+	{Name: "vitest", Row: &row1129, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
-	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
+	{Name: "volta", Is: 0xc0000000, Destroys: acts33},
 	{Name: "volta install", Is: 0x100000},
-	{Name: "volta run", Wrapper: &wrapper49},
+	{Name: "volta run", Wrapper: &wrapper51},
 	{Name: "vopono", Is: 0x4},
-	{Name: "vsce", Destroys: acts155},
+	{Name: "vsce", Destroys: acts157},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1087, Is: 0x2000080218, Risk: 2},
-	{Name: "vultr", Destroys: acts197},
-	{Name: "vultr-cli", Destroys: acts197},
-	{Name: "vulture", Row: &row60, Risk: 2, Worse: worse90},
+	{Name: "vue-tsc", Row: &row1094, Is: 0x2000080218, Risk: 2},
+	{Name: "vultr", Destroys: acts199},
+	{Name: "vultr-cli", Destroys: acts199},
+	{Name: "vulture", Row: &row62, Risk: 2, Worse: worse92},
 	{Name: "w", Risk: 1},
-	{Name: "w3m", Row: &row219, Risk: 4},
-	{Name: "wacli", Destroys: acts14},
-	{Name: "waf", Row: &row121, Is: 0x2000000018},
+	{Name: "w3m", Row: &row221, Risk: 4},
+	{Name: "wacli", Destroys: acts16},
+	{Name: "waf", Row: &row123, Is: 0x2000000018},
 	{Name: "wait", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "warp"},
 	{Name: "warp agent", Is: 0x100000000},
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1124, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1126},
+	{Name: "watch", Wrapper: &wrapper1131, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1133},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
-	{Name: "waypoint", Row: &row26, Destroys: acts108},
-	{Name: "wc", Row: &row1128, Arity: 1, Is: 0x1c0, Risk: 1},
-	{Name: "web-ext", Destroys: acts155},
-	{Name: "webpack", Row: &row938, Is: 0x2000080018, Risk: 2},
-	{Name: "websocat", Row: &row58, Is: 0x8008000000000},
-	{Name: "werf", Destroys: acts612},
+	{Name: "waypoint", Row: &row28, Destroys: acts110},
+	{Name: "wc", Row: &row1135, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "web-ext", Destroys: acts157},
+	{Name: "webpack", Row: &row945, Is: 0x2000080018, Risk: 2},
+	{Name: "websocat", Row: &row60, Is: 0x8008000000000},
+	{Name: "werf", Destroys: acts616},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper609},
+	{Name: "west forall", Wrapper: &wrapper613},
 	{Name: "wezterm", Is: 0x4},
-	{Name: "wg", Row: &row40, Is: 0x100000},
-	{Name: "wg-quick", Destroys: acts360},
-	{Name: "wget", Row: &row1130, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1131, Keeps: &keeps1132},
+	{Name: "wg", Row: &row42, Is: 0x100000},
+	{Name: "wg-quick", Destroys: acts364},
+	{Name: "wget", Row: &row1137, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1138, Keeps: &keeps1139},
 	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
-	{Name: "whatis", Row: &row34, Risk: 1},
+	{Name: "whatis", Row: &row36, Risk: 1},
 	{Name: "when-changed", Is: 0x4},
 	{Name: "whereis", Risk: 1},
 	{Name: "which", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "who", Row: &row145, Risk: 1},
+	{Name: "who", Row: &row147, Risk: 1},
 	{Name: "whoami", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "whois", Row: &row40, Inspector: "lookup", Risk: 4},
+	{Name: "whois", Row: &row42, Inspector: "lookup", Risk: 4},
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
-	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row1134, Is: 0x100000, Risk: 6, Destroys: acts283},
-	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts88},
+	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts33},
+	{Name: "wipe", Row: &row1141, Is: 0x100000, Risk: 6, Destroys: acts285},
+	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts90},
 	{Name: "wireit", Is: 0x2000000000},
-	{Name: "wireshark", Row: &row104},
-	{Name: "wish", Language: &language6},
+	{Name: "wireshark", Row: &row106},
+	{Name: "wish", Language: &language8},
 	{Name: "with-lock-ex", Is: 0x4},
-	{Name: "wmic", Row: &row58},
-	{Name: "wolframscript", Language: &language6},
+	{Name: "wmic", Row: &row60},
+	{Name: "wolframscript", Language: &language8},
 	{Name: "woodpecker-cli", Arity: 2, Is: 0x2000000000},
 	{Name: "wormhole", Is: 0x8000000000, Recursive: []string{"*"}},
-	{Name: "wp", Row: &row44, Destroys: acts300},
+	{Name: "wp", Row: &row46, Destroys: acts302},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1135},
+	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1142},
 	{Name: "wrangler d1", Is: 0x800},
-	{Name: "wrangler deploy", Transfer: &options83},
-	{Name: "wrangler r2", Transfer: &options83},
-	{Name: "wscat", Row: &row40, Is: 0x8008000000000},
-	{Name: "wscript", Row: &row58},
-	{Name: "wsl", Wrapper: &wrapper1137, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper609},
+	{Name: "wrangler deploy", Transfer: &options85},
+	{Name: "wrangler r2", Transfer: &options85},
+	{Name: "wscat", Row: &row42, Is: 0x8008000000000},
+	{Name: "wscript", Row: &row60},
+	{Name: "wsl", Wrapper: &wrapper1144, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper613},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper640},
+	{Name: "x86_64", Wrapper: &wrapper644},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts793},
+	{Name: "xbps-remove", Destroys: acts798},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1139, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1140},
+	{Name: "xcodebuild", Row: &row1146, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1147},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
-	{Name: "xdg-open", Row: &row58},
+	{Name: "xdg-open", Row: &row60},
 	{Name: "xe", Is: 0x4},
 	{Name: "xfce4-terminal", Is: 0x4},
-	{Name: "xfs_growfs", Destroys: acts88},
-	{Name: "xh", Row: &row633, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts634},
-	{Name: "xhs", Is: 0x8008020000000, Destroys: acts634},
+	{Name: "xfs_growfs", Destroys: acts90},
+	{Name: "xh", Row: &row637, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts638},
+	{Name: "xhs", Is: 0x8008020000000, Destroys: acts638},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts387},
-	{Name: "xmllint", Row: &row1142, Risk: 1, Worse: worse1143},
-	{Name: "xo", Risk: 2, Worse: worse107},
-	{Name: "xonsh", Language: &language111, Is: 0x100000},
-	{Name: "xq", Row: &row1075, Risk: 5},
+	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts391},
+	{Name: "xmllint", Row: &row1149, Risk: 1, Worse: worse1150},
+	{Name: "xo", Risk: 2, Worse: worse109},
+	{Name: "xonsh", Language: &language113, Is: 0x100000},
+	{Name: "xq", Row: &row1082, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper282},
-	{Name: "xxd", Row: &row1145, Risk: 1},
-	{Name: "xz", Row: &row733, Risk: 3},
-	{Name: "xzcat", Row: &row143, Risk: 1, Recursive: []string{"-r", "--recursive"}},
-	{Name: "xzdiff", Row: &row145},
-	{Name: "xzgrep", Row: &row147, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "xzless", Row: &row145},
-	{Name: "xzmore", Row: &row145},
+	{Name: "xvfb-run", Wrapper: &wrapper284},
+	{Name: "xxd", Row: &row1152, Risk: 1},
+	{Name: "xz", Row: &row738, Risk: 3},
+	{Name: "xzcat", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
+	{Name: "xzdiff", Row: &row147},
+	{Name: "xzgrep", Row: &row149, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "xzless", Row: &row147},
+	{Name: "xzmore", Row: &row147},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1147, Is: 0x80000, Risk: 2, Worse: worse90},
-	{Name: "yapf", Row: &row60, Risk: 3},
-	{Name: "yarn", Row: &row1149, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts130},
+	{Name: "yamllint", Row: &row1154, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "yapf", Row: &row62, Risk: 3},
+	{Name: "yarn", Row: &row1156, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
-	{Name: "yarn config", Row: &row131, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row817, Risk: 1},
-	{Name: "yarn config list", Row: &row817, Risk: 1},
-	{Name: "yarn config set", Row: &row818},
-	{Name: "yarn config unset", Row: &row818},
+	{Name: "yarn config", Row: &row133, Is: 0x110000, Parent: true},
+	{Name: "yarn config get", Row: &row822, Risk: 1},
+	{Name: "yarn config list", Row: &row822, Risk: 1},
+	{Name: "yarn config set", Row: &row823},
+	{Name: "yarn config unset", Row: &row823},
 	{Name: "yarn coverage", Risk: 2},
-	{Name: "yarn create", Row: &row131, Is: 0x200000},
+	{Name: "yarn create", Row: &row133, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
-	{Name: "yarn dlx", Wrapper: &wrapper137, Arity: 3, Is: 0x300000},
+	{Name: "yarn dlx", Wrapper: &wrapper139, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper882, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper889, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
-	{Name: "yarn global", Row: &row131, Is: 0x200000},
-	{Name: "yarn info", Row: &row884, Risk: 4},
-	{Name: "yarn install", Row: &row884, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row884, Risk: 1},
+	{Name: "yarn global", Row: &row133, Is: 0x200000},
+	{Name: "yarn info", Row: &row891, Risk: 4},
+	{Name: "yarn install", Row: &row891, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row891, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row884, Risk: 1},
-	{Name: "yarn login", Row: &row131},
-	{Name: "yarn npm", Row: &row131, Risk: 6},
-	{Name: "yarn plugin", Row: &row131, Is: 0x100000},
-	{Name: "yarn publish", Row: &row131, Risk: 6},
+	{Name: "yarn list", Row: &row891, Risk: 1},
+	{Name: "yarn login", Row: &row133},
+	{Name: "yarn npm", Row: &row133, Risk: 6},
+	{Name: "yarn plugin", Row: &row133, Is: 0x100000},
+	{Name: "yarn publish", Row: &row133, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row884, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse132},
+	{Name: "yarn run", Row: &row891, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row884, Risk: 2},
+	{Name: "yarn test", Row: &row891, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -9450,607 +9479,607 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row884, Risk: 1},
-	{Name: "yarn why", Row: &row884, Risk: 1},
+	{Name: "yarn versions", Row: &row891, Risk: 1},
+	{Name: "yarn why", Row: &row891, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper609},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper613},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row782, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts839},
-	{Name: "yc", Destroys: acts197},
+	{Name: "yasm", Row: &row787, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts846},
+	{Name: "yc", Destroys: acts199},
 	{Name: "yes", Risk: 1},
-	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row1151, Risk: 4},
-	{Name: "yq", Row: &row1153, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1154},
-	{Name: "yt-dlp", Row: &row1151, Risk: 4},
-	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
+	{Name: "ykman", Is: 0x100000, Destroys: acts22},
+	{Name: "youtube-dl", Row: &row1158, Risk: 4},
+	{Name: "yq", Row: &row1160, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1161},
+	{Name: "yt-dlp", Row: &row1158, Risk: 4},
+	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "yum install", Is: 0x200000},
-	{Name: "zappa", Destroys: acts38},
-	{Name: "zbackup", Destroys: acts55},
-	{Name: "zcat", Row: &row143, Risk: 1, Recursive: []string{"-r", "--recursive"}},
-	{Name: "zcmp", Row: &row145},
-	{Name: "zdiff", Row: &row145},
+	{Name: "zappa", Destroys: acts40},
+	{Name: "zbackup", Destroys: acts57},
+	{Name: "zcat", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
+	{Name: "zcmp", Row: &row147},
+	{Name: "zdiff", Row: &row147},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts899},
+	{Name: "zenstack", Destroys: acts906},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zfs", Destroys: acts88},
-	{Name: "zgrep", Row: &row147, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1156, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zfs", Destroys: acts90},
+	{Name: "zgrep", Row: &row149, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "zig", Row: &row1163, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1158, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zkCli.sh", Destroys: acts242},
+	{Name: "zip", Row: &row1165, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zkCli.sh", Destroys: acts244},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row729, Risk: 1},
+	{Name: "zless", Row: &row734, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row729},
-	{Name: "zpool", Is: 0x4000000000, Destroys: acts88},
-	{Name: "zrun", Wrapper: &wrapper10},
+	{Name: "zmore", Row: &row734},
+	{Name: "zpool", Is: 0x4000000000, Destroys: acts90},
+	{Name: "zrun", Wrapper: &wrapper12},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1106, Risk: 3},
-	{Name: "zstdcat", Row: &row145},
+	{Name: "zstd", Row: &row1113, Risk: 3},
+	{Name: "zstdcat", Row: &row147},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zstdless", Row: &row145},
-	{Name: "zstdmt", Row: &row1106},
+	{Name: "zstdless", Row: &row147},
+	{Name: "zstdmt", Row: &row1113},
 	{Name: "ztcp", Inspector: "state"},
-	{Name: "zulip-send", Destroys: acts14},
-	{Name: "zx", Language: &language6},
-	{Name: "zypper", Is: 0x40100000, Risk: 5, Destroys: acts31},
+	{Name: "zulip-send", Destroys: acts16},
+	{Name: "zx", Language: &language8},
+	{Name: "zypper", Is: 0x40100000, Risk: 5, Destroys: acts33},
 }
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 405, 1824, 1974, 0, 0, 0, 0, 0, 3028, 0, 0, 0, 0, 1931, 0, 0,
-	0, 0, 2139, 0, 0, 0, 0, 0, 1284, 1081, 0, 0, 0, 0, 2732, 0, 0, 0, 0, 0, 865, 2170, 0, 0, 0, 0, 531, 0, 858, 0, 3876, 379,
-	0, 0, 0, 0, 0, 0, 3142, 0, 0, 3910, 502, 474, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1195, 0, 345, 0, 0, 0, 0, 2555, 2716, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 873, 0, 3805, 3415, 0, 1173, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3489, 0, 287, 2939, 0, 1522, 0, 0, 0, 0, 0, 2553, 0, 0, 0, 0, 636, 2203, 2390, 0, 1298,
-	0, 0, 0, 0, 0, 0, 0, 0, 3300, 0, 0, 0, 0, 0, 2248, 0, 0, 0, 0, 0, 0, 320, 2024, 0, 0, 0, 0, 0, 2216, 0, 1110, 3703,
-	2472, 0, 0, 0, 0, 0, 329, 0, 0, 3701, 1897, 0, 0, 0, 0, 0, 0, 0, 0, 1650, 0, 0, 0, 0, 1360, 0, 2389, 0, 3031, 1561, 0, 947,
-	563, 1936, 0, 412, 0, 0, 0, 0, 408, 0, 701, 0, 0, 0, 0, 3409, 0, 3121, 0, 0, 0, 0, 0, 0, 424, 2536, 0, 1874, 0, 0, 0, 0,
-	0, 0, 3457, 2625, 0, 0, 520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1635, 45, 0, 0, 0, 0, 0, 0, 0, 2804, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 995, 545, 0, 0, 790, 3799, 0, 0, 0, 0, 0, 0, 0, 0, 2179, 1826, 3215, 0, 3277, 0, 0, 0, 2674, 0, 0, 52, 792, 2971, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 840, 184, 0, 0, 0, 2130, 2589, 0, 0, 1741, 0, 0, 0, 54, 0, 0, 0, 0, 0, 1268, 0, 0,
-	780, 0, 2665, 3318, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2232, 2679, 3731, 0, 0, 299, 2172, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1791, 0, 2008, 1481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 2531, 382, 101, 960, 3738, 0, 0, 1473, 0, 2231, 3638, 0, 0, 0, 0,
-	0, 0, 0, 0, 1115, 0, 2880, 0, 0, 0, 0, 0, 0, 0, 0, 1820, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3855, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1056, 0, 0, 0, 0, 3405, 1624, 0, 0, 3902, 0, 0, 0, 2726, 1526, 0, 1730,
-	2247, 0, 0, 0, 0, 0, 0, 0, 725, 2307, 2792, 3108, 0, 0, 0, 0, 0, 0, 1758, 0, 0, 2721, 0, 0, 0, 0, 0, 0, 2845, 348, 3117, 2082,
-	0, 0, 0, 0, 0, 0, 0, 875, 3251, 1946, 0, 0, 0, 3816, 0, 0, 0, 0, 0, 0, 443, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2699, 0, 0, 0, 0, 0, 0, 2514, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 649, 0,
-	0, 0, 0, 272, 0, 0, 0, 0, 0, 484, 1264, 2562, 0, 0, 3557, 0, 0, 2109, 0, 2362, 0, 13, 0, 0, 0, 1910, 0, 1830, 2951, 0, 0, 0,
-	0, 0, 0, 1902, 0, 2965, 0, 0, 0, 262, 0, 0, 0, 2603, 0, 0, 0, 0, 0, 0, 0, 494, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	331, 0, 0, 472, 0, 0, 0, 0, 2003, 0, 0, 0, 0, 507, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3161, 0, 0, 0, 3931, 0,
-	0, 3393, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3742, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1858, 0, 0, 0, 0, 2124, 0, 0, 80, 387, 2593, 3273, 0, 0, 0, 1415, 0, 0, 0, 0, 0, 0, 0, 0, 3744, 2284, 0, 3880, 0, 0, 0, 0,
-	0, 0, 0, 0, 1373, 0, 1260, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2549, 2147, 0, 662, 0, 0, 0, 3497, 0, 0,
-	0, 0, 1142, 2202, 0, 0, 1208, 0, 1777, 0, 0, 0, 3104, 0, 0, 2995, 0, 0, 0, 175, 0, 1471, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1310, 0, 0, 920, 2879, 0, 2708, 0, 0, 1190, 0, 0, 0, 0, 0, 3199, 0, 0, 0, 0, 505, 0, 0, 0, 0, 0, 0, 0, 1835, 0, 0, 0,
-	0, 0, 3073, 0, 0, 0, 0, 537, 0, 0, 0, 0, 117, 0, 0, 0, 0, 0, 3901, 0, 0, 2667, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1030, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1717, 0, 0, 2032, 3783, 0, 0, 0, 1435, 0, 0, 2204,
-	0, 0, 0, 2543, 0, 0, 2559, 0, 3542, 1705, 0, 0, 0, 1367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1516, 2429, 0, 0,
-	0, 0, 0, 0, 1649, 0, 0, 418, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 407, 3452, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 312, 0, 0, 0, 0, 0, 0, 1325, 0, 0, 0, 0, 0, 0, 2397, 0, 2153, 0, 0, 125, 0, 0, 0, 0, 0, 0, 0, 2768, 0,
-	0, 0, 0, 0, 0, 3456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2742, 0, 0, 0, 0, 0, 0, 3403, 3856, 0, 2050, 2104, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 702, 0, 0, 0, 0, 0, 0, 0, 0, 687, 0, 0, 0, 1244, 0, 0, 2116, 2770, 0, 2557, 0, 0, 0, 0,
-	0, 2751, 0, 0, 0, 0, 0, 1269, 1674, 1779, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1240, 0, 0, 0, 0, 0, 0, 427, 0, 0, 0, 0, 0,
-	0, 0, 0, 2141, 0, 0, 2208, 3485, 0, 0, 0, 0, 0, 2783, 0, 0, 0, 0, 0, 3776, 0, 0, 0, 0, 0, 0, 1296, 0, 0, 0, 0, 0,
-	0, 1429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 577, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2692, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 145, 0, 0, 3382, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1319, 1896, 0, 0, 1538, 0, 1007, 0,
-	0, 0, 0, 0, 1520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 945, 2574, 0, 0, 0, 0, 0, 353, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1745, 0, 0, 1466, 0, 541, 2877, 0, 466, 2526, 0, 3418, 1950, 0, 2774, 0, 383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1517, 0, 0, 3040, 3377,
-	0, 2931, 0, 0, 0, 0, 0, 0, 0, 0, 3836, 0, 0, 0, 0, 0, 0, 1382, 0, 0, 0, 0, 2587, 0, 0, 3459, 0, 0, 0, 0, 0, 2465,
-	0, 0, 0, 934, 3200, 0, 0, 0, 2353, 0, 3714, 0, 0, 0, 2404, 0, 0, 0, 0, 3657, 0, 0, 803, 527, 1666, 3259, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2495, 0, 3925, 0, 0, 0, 0, 0, 729, 1217, 0, 0, 3512, 676, 2442, 0, 0, 0, 0, 3092, 0, 0, 1532, 0,
-	0, 1912, 0, 1838, 3516, 0, 0, 0, 0, 0, 0, 0, 2934, 727, 0, 0, 0, 0, 1176, 1223, 105, 2072, 0, 0, 0, 3430, 1130, 0, 2891, 0, 0, 0,
-	0, 0, 837, 0, 0, 0, 0, 3521, 0, 0, 0, 305, 2691, 0, 0, 3056, 2057, 0, 0, 0, 0, 2893, 1648, 0, 3515, 2599, 0, 0, 0, 0, 0, 1255,
-	0, 2797, 0, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0, 1565, 0, 1317, 0, 0, 1201, 3077, 0, 0, 0, 1932, 0, 0, 0, 0, 0, 0,
-	1440, 2505, 2851, 0, 0, 0, 0, 0, 0, 1825, 0, 0, 0, 0, 0, 0, 0, 1270, 0, 1124, 1261, 2525, 2910, 3645, 1592, 1989, 698, 3503, 0, 510, 0, 0,
-	1171, 0, 0, 0, 0, 0, 1032, 1627, 3930, 0, 0, 997, 2395, 3529, 0, 0, 3046, 0, 2629, 0, 0, 0, 0, 0, 0, 0, 2000, 0, 0, 0, 0, 0,
-	0, 0, 826, 0, 0, 0, 0, 2741, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 973, 0, 1493, 0, 0, 2936, 0, 0, 0, 1267, 0, 0, 1921,
-	0, 0, 0, 0, 1631, 0, 0, 0, 0, 0, 0, 3640, 3757, 710, 1540, 2236, 0, 1010, 0, 2359, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1702, 0, 0, 0, 0, 766, 0, 0, 0, 0, 0, 3838, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2320, 0, 0, 0, 81, 0, 0, 0,
-	0, 2909, 0, 0, 0, 1511, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 194, 0, 0, 0, 0, 0, 0, 304, 3138, 1058, 0,
-	0, 3432, 2137, 0, 0, 0, 0, 0, 0, 2060, 3140, 365, 2266, 0, 0, 0, 2875, 0, 0, 0, 718, 0, 0, 0, 0, 1553, 2612, 0, 0, 0, 0, 3327,
-	0, 592, 0, 0, 0, 0, 0, 0, 1053, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1049, 0, 0, 0, 50, 913, 3342, 0, 958,
-	0, 0, 1427, 0, 0, 0, 0, 0, 0, 3306, 0, 2223, 1413, 0, 0, 225, 0, 2640, 0, 429, 0, 3504, 0, 0, 3315, 0, 0, 0, 0, 0, 0, 1199,
-	3309, 0, 0, 0, 0, 697, 0, 0, 0, 0, 2937, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3133, 0, 0, 0, 918, 0, 0, 0, 0,
-	0, 0, 1391, 0, 0, 1738, 0, 0, 0, 1021, 2747, 3265, 0, 0, 3051, 3737, 0, 0, 0, 0, 0, 2927, 0, 0, 0, 0, 1847, 0, 0, 3555, 2079, 100,
-	0, 0, 0, 3257, 0, 1780, 2533, 3912, 0, 0, 0, 0, 2478, 0, 0, 0, 655, 747, 1658, 1574, 0, 0, 3867, 0, 0, 199, 22, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3359, 0, 0, 0, 0, 1126, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1191, 0, 0, 3790, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3860, 2997, 0, 0, 0, 3373, 0, 0, 0, 0, 0, 1706, 2013, 0, 2117, 0, 0, 0, 0, 0, 1876, 0, 0, 0, 2786, 0, 0, 2349,
-	0, 0, 0, 0, 1773, 0, 0, 0, 0, 0, 0, 0, 585, 0, 670, 0, 0, 316, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1535, 3475, 0, 0, 3270,
-	0, 3345, 0, 1247, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2363, 2294, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2264, 3580, 0, 0, 0, 0, 0, 2080, 0,
-	0, 0, 0, 3069, 3230, 0, 1817, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 872, 0, 3798, 0, 205, 1524, 2428, 1770, 3082, 0,
-	0, 0, 937, 0, 0, 217, 0, 0, 0, 0, 0, 0, 0, 0, 1475, 0, 0, 0, 0, 0, 1867, 0, 0, 0, 0, 0, 2399, 0, 2713, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2540, 396, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 391, 956, 0, 0, 0, 0, 0, 0, 3686, 0, 0, 3258,
-	3243, 0, 0, 0, 196, 0, 2502, 0, 0, 2916, 0, 0, 0, 0, 0, 0, 1037, 0, 782, 0, 3102, 1937, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 276, 0, 337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 189, 0, 0, 0, 0, 3146, 0, 401, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2245, 0, 2897, 2372, 3526, 0, 0, 2094, 3478, 0, 0, 831, 0, 944, 0, 0, 0, 2831, 548, 753, 1148, 0, 0, 0, 0, 0, 3926, 120,
-	270, 0, 0, 0, 2736, 0, 0, 0, 0, 3811, 0, 0, 0, 0, 3137, 0, 0, 2291, 1093, 2794, 0, 0, 0, 0, 3156, 0, 0, 0, 0, 0, 3530, 813,
-	0, 0, 0, 0, 0, 1740, 0, 2487, 0, 2148, 0, 0, 0, 448, 0, 325, 0, 2925, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1978, 0, 0, 0, 0,
-	2214, 0, 0, 0, 0, 0, 3669, 0, 0, 0, 0, 0, 0, 0, 0, 1935, 0, 2379, 3321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 713, 0, 0, 0, 0, 0, 941, 0, 0, 0, 0, 0, 0, 0, 818, 614, 0, 0, 0, 0, 0,
-	0, 669, 0, 0, 0, 1736, 0, 0, 0, 0, 0, 0, 0, 442, 0, 0, 0, 0, 0, 1361, 298, 3339, 0, 0, 0, 0, 0, 0, 735, 0, 0, 0,
-	0, 0, 2259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2760, 0, 0, 1667, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 523, 0, 2605, 3171, 0, 0, 0, 0, 0, 0, 0, 2810, 0, 0, 0, 0, 0,
-	0, 0, 895, 1136, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1696, 0, 0, 2302, 0, 0, 0, 0, 0, 0, 0, 2962, 393, 0, 0, 0,
-	0, 2041, 0, 704, 0, 0, 0, 608, 0, 0, 1508, 2885, 0, 0, 0, 3036, 989, 0, 0, 85, 2853, 3725, 334, 489, 0, 0, 2037, 3919, 46, 0, 0, 2890,
-	0, 0, 0, 0, 0, 389, 2361, 0, 0, 0, 0, 0, 0, 1787, 3768, 0, 0, 2418, 0, 0, 0, 1776, 2791, 0, 0, 0, 0, 601, 3242, 3835, 0, 0,
-	0, 1014, 0, 0, 2917, 0, 0, 0, 0, 0, 0, 0, 0, 0, 356, 0, 591, 0, 0, 0, 0, 0, 0, 0, 3560, 1343, 0, 0, 0, 3195, 0, 0,
-	0, 986, 0, 3612, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2718, 245, 2149, 2710, 3723, 0, 0, 0,
-	3595, 0, 0, 0, 0, 0, 3185, 0, 0, 0, 0, 0, 2407, 0, 204, 0, 0, 605, 0, 0, 0, 458, 641, 51, 0, 0, 2903, 0, 0, 1501, 0, 0,
-	3755, 0, 0, 0, 0, 1815, 0, 0, 970, 0, 2226, 0, 0, 0, 0, 0, 0, 0, 964, 0, 0, 0, 0, 1026, 0, 0, 0, 1678, 0, 0, 0, 0,
-	0, 0, 832, 0, 0, 3565, 0, 0, 0, 0, 0, 0, 0, 0, 1062, 0, 1746, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 159, 1099, 1795, 0,
-	3578, 2166, 3713, 0, 2757, 0, 711, 0, 0, 0, 0, 0, 0, 3803, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1785, 0, 0, 0, 0, 34, 1571,
-	0, 0, 1457, 0, 0, 0, 3464, 0, 2826, 0, 0, 0, 0, 0, 3204, 0, 0, 1390, 3773, 0, 0, 419, 1336, 42, 0, 0, 0, 0, 0, 3088, 0, 0,
-	0, 0, 717, 658, 3474, 0, 0, 0, 0, 2585, 0, 0, 0, 2279, 0, 0, 0, 0, 572, 764, 2250, 0, 1559, 2515, 0, 0, 0, 1998, 2368, 981, 2739, 2869,
-	1146, 3707, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1913, 3437, 0, 0, 0, 804, 933, 0, 0, 0, 2772, 0, 0, 0, 0, 0, 0, 3109,
-	0, 3087, 0, 597, 0, 3267, 0, 0, 0, 130, 149, 454, 0, 0, 0, 0, 2765, 0, 0, 0, 0, 0, 0, 3165, 0, 993, 1691, 2675, 0, 0, 0, 0,
-	0, 3326, 3445, 0, 0, 0, 513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 511, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3648, 751, 787, 2242, 0, 0, 371, 3020, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1421, 0, 0, 0, 0, 0, 0, 0, 0, 2088, 0, 0, 0, 3084,
-	0, 0, 0, 0, 1576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 929, 0, 0, 0, 0, 0, 0, 1274, 1873, 0, 0, 0, 0, 0, 0, 1496, 1945, 0,
-	883, 0, 0, 0, 0, 0, 0, 2743, 0, 0, 0, 0, 0, 1636, 1035, 2443, 2466, 3664, 0, 0, 0, 1807, 0, 846, 3508, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1212, 0, 1400, 0, 0, 0, 1414, 0, 0, 625, 979, 0, 0, 0, 778, 0, 0, 0, 0, 961, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 281, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2566, 0, 0, 1075, 1453, 0, 0, 0, 0, 0, 0, 3252, 0, 0, 0,
-	0, 0, 1610, 1679, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 560, 785, 1703, 2324, 1309, 0, 0, 0, 0, 463, 0, 0, 0, 0, 0, 0, 0, 0,
-	3498, 0, 323, 0, 1029, 0, 0, 0, 0, 2391, 0, 2855, 0, 0, 0, 0, 0, 0, 3883, 0, 0, 0, 0, 0, 0, 0, 906, 2735, 0, 0, 0, 0,
-	0, 2152, 0, 0, 0, 0, 0, 0, 0, 816, 0, 2174, 2935, 0, 0, 0, 0, 3232, 0, 203, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 56, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3101, 0, 88, 0, 2539, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1572, 0, 0, 0, 0, 0, 0, 269, 767, 3017, 0, 889, 819, 0, 0, 0, 0, 0, 547, 0,
-	0, 0, 0, 0, 0, 2567, 0, 0, 896, 2299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2532, 0, 0, 2614, 0, 2678, 0, 0, 2358, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 801, 2504, 0, 1606, 519, 0, 0, 0, 0, 0, 1156, 0, 0, 0, 0, 0, 0, 2762, 0, 0, 1020, 0, 0, 915, 972,
-	3752, 0, 0, 0, 0, 0, 0, 288, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1107, 0, 2778, 0, 0, 0, 2016, 0, 0, 477, 0, 0, 0,
-	0, 3869, 0, 0, 935, 0, 0, 0, 0, 1662, 0, 0, 0, 940, 2861, 0, 0, 0, 0, 0, 0, 3261, 0, 3235, 2483, 0, 0, 0, 0, 0, 0, 0,
-	786, 0, 0, 0, 0, 198, 0, 0, 0, 0, 0, 0, 2151, 2776, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3424, 410, 0, 3311, 0, 0, 3194, 3388,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 633, 770, 1515, 1688, 2310, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 525, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3679, 0, 0, 0, 0, 2398, 3276, 0, 0, 0, 2071, 0, 123, 0, 0, 0, 0, 1482, 0, 0, 1715, 0, 3870, 2086,
-	0, 1643, 0, 0, 0, 0, 0, 0, 0, 2345, 0, 0, 0, 1070, 0, 0, 0, 486, 0, 0, 0, 1618, 0, 0, 588, 1194, 0, 0, 0, 1229, 2048, 3894,
-	0, 0, 0, 0, 0, 3663, 0, 3576, 0, 0, 3706, 3198, 0, 0, 0, 0, 0, 0, 433, 0, 0, 0, 0, 0, 0, 0, 0, 2817, 0, 0, 1619, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 595, 1245, 783, 0, 0, 526, 0, 0, 0, 0, 1430, 0, 0, 0, 3887, 0, 0, 346, 0,
-	0, 0, 0, 0, 53, 1629, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1818, 0, 0, 0, 0, 0, 0, 0, 0, 569, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3294, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 141, 1948, 19,
-	0, 3462, 0, 0, 1380, 0, 0, 3584, 2306, 0, 0, 0, 0, 0, 0, 0, 3097, 0, 0, 1752, 0, 0, 0, 0, 0, 3408, 0, 0, 0, 0, 0, 3337,
-	1859, 0, 0, 836, 0, 3570, 0, 1226, 0, 0, 0, 0, 0, 2341, 2396, 3843, 0, 0, 0, 0, 1354, 0, 0, 1484, 0, 0, 0, 0, 0, 3611, 0, 2863,
-	0, 0, 0, 0, 1285, 0, 0, 0, 1448, 0, 0, 0, 0, 0, 514, 1159, 0, 0, 0, 0, 0, 3788, 0, 0, 2482, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1676, 0, 0, 0, 0, 0, 741, 3933, 1377, 0, 0, 311, 0, 1396, 2591, 0, 0, 0, 3923, 0, 0, 0, 0, 3615, 0, 1200, 1362, 0,
-	612, 0, 0, 0, 0, 0, 0, 2597, 0, 0, 829, 0, 0, 0, 0, 0, 3583, 0, 0, 3844, 1100, 2122, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	606, 0, 0, 0, 1560, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2479, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 784, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1794, 2631, 0, 0, 0, 0, 0, 0, 0, 0, 1002, 0, 0,
-	0, 575, 3523, 0, 0, 1788, 1266, 0, 0, 1091, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2565, 0, 0, 3927, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2755, 0, 0, 0, 795, 2964, 0, 2490, 0, 3491, 0, 0, 0, 0, 3922, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2107, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2943, 0, 0, 1224, 706, 0, 0, 0, 0, 1316, 0, 0, 0, 0, 0, 0, 3809, 0, 0, 0, 0, 0, 0, 3871, 0, 0, 0, 0, 2278, 0, 0, 1725,
-	3076, 0, 0, 0, 0, 0, 0, 890, 3891, 0, 0, 0, 0, 0, 38, 0, 596, 0, 0, 0, 0, 0, 0, 0, 2183, 0, 0, 0, 0, 0, 3274, 0,
-	0, 0, 2018, 0, 0, 0, 0, 0, 0, 0, 2070, 0, 0, 2189, 0, 0, 0, 0, 1006, 2099, 0, 0, 0, 0, 0, 722, 0, 0, 0, 0, 0, 2035,
-	0, 0, 0, 0, 0, 0, 1928, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3627, 1850, 0, 61, 2723, 219, 220, 3438, 0, 0, 0, 0, 0,
-	0, 231, 1638, 0, 3913, 0, 0, 0, 2773, 0, 2319, 2643, 0, 1704, 0, 562, 0, 0, 392, 0, 639, 2163, 0, 673, 0, 0, 0, 0, 1262, 0, 0, 0,
-	0, 0, 0, 0, 0, 2144, 2497, 0, 3863, 0, 844, 0, 0, 0, 0, 0, 0, 0, 14, 2381, 0, 0, 0, 0, 0, 0, 926, 0, 0, 0, 2313, 0,
-	0, 137, 0, 0, 0, 1628, 0, 0, 438, 2635, 0, 3668, 0, 8, 0, 0, 0, 0, 0, 3633, 0, 0, 0, 760, 0, 0, 0, 533, 0, 0, 0, 0,
-	0, 0, 0, 3564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1872, 0, 0, 0, 0, 0, 1121, 0, 904, 0, 0, 0, 0, 0, 0, 0, 251,
-	0, 0, 0, 180, 2720, 1186, 3123, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3918, 0, 0, 250, 0, 734, 3296, 0, 0, 0, 0, 2865, 0, 0, 0, 0,
-	0, 3540, 0, 0, 0, 0, 0, 3225, 0, 0, 0, 615, 0, 0, 1417, 905, 1001, 0, 0, 0, 0, 765, 2092, 0, 0, 0, 0, 3081, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2027, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1172, 0, 0, 0, 0, 0, 0, 2340, 0, 0, 0, 0, 1885, 2987, 885,
-	0, 0, 0, 0, 0, 2569, 0, 0, 2045, 2453, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1271, 0, 0, 0, 1087, 2084, 0, 0, 0, 0, 315, 0, 0,
-	2007, 0, 3192, 0, 0, 0, 0, 2542, 0, 2498, 0, 2545, 0, 0, 2901, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2819, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 377, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1170, 0, 807, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3800,
-	0, 0, 0, 1693, 2924, 0, 0, 0, 0, 0, 0, 0, 0, 1067, 0, 0, 3224, 3006, 0, 0, 1775, 1041, 1233, 2596, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1966, 1514, 0, 757, 0,
-	0, 2077, 3605, 470, 0, 0, 0, 352, 495, 0, 0, 0, 0, 0, 1748, 0, 0, 0, 1095, 1731, 0, 0, 0, 2938, 0, 0, 0, 0, 0, 0, 0, 0,
-	607, 654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1892, 1920, 0, 0, 0, 0, 2019, 0, 0, 0, 0, 0, 740, 2038, 2288, 0, 0, 0, 0, 0, 0,
-	1068, 1934, 0, 0, 0, 0, 1594, 0, 0, 0, 0, 0, 2874, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2624, 0, 0, 0, 0, 0,
-	0, 0, 2700, 0, 0, 0, 3786, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 637, 1388, 461, 1654, 1811, 0, 0, 3477, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 6, 0, 0, 0, 0, 0, 0, 992, 1614, 0, 0, 1660, 0, 1981, 0, 0, 2737, 0, 1893, 0, 0, 2850, 0, 0, 0, 0, 39, 322, 2030, 3394,
-	3444, 2564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 425, 3164, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2402, 3579, 0, 0, 0, 0, 0, 0, 0, 0, 1381, 0, 1513, 0, 0, 0, 3223, 1465, 2481, 1753, 3465, 0, 0, 1289, 0, 0, 1854,
-	0, 1160, 3716, 0, 0, 0, 2544, 2668, 0, 1528, 0, 0, 0, 0, 0, 0, 169, 2292, 0, 0, 0, 726, 1340, 2725, 953, 1304, 0, 0, 0, 0, 0, 0,
-	0, 0, 534, 0, 0, 2328, 0, 135, 570, 3632, 0, 0, 0, 1722, 0, 0, 3590, 0, 0, 0, 1399, 3361, 0, 0, 0, 0, 0, 2187, 0, 0, 0, 1181,
-	0, 0, 3043, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1759, 0, 0, 0, 0, 0, 3886, 0, 0, 0, 0, 1806, 0, 0, 0, 0, 0, 0,
-	0, 0, 195, 1161, 0, 0, 0, 0, 0, 742, 1300, 292, 0, 1488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1074, 0, 0, 0, 3291, 1134, 2346, 2615,
-	411, 2780, 2862, 3384, 0, 0, 0, 1856, 0, 3127, 0, 0, 3263, 0, 0, 72, 0, 0, 0, 0, 106, 0, 2963, 0, 0, 244, 0, 0, 0, 2493, 0, 0,
-	2659, 0, 0, 1344, 0, 247, 752, 1051, 2809, 3433, 162, 336, 0, 0, 1108, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1968, 2829, 696, 0, 0, 0, 0,
-	0, 0, 0, 746, 0, 0, 0, 0, 0, 0, 0, 309, 0, 0, 977, 0, 0, 483, 557, 2508, 90, 0, 297, 1531, 0, 0, 2554, 3383, 0, 0, 0, 0,
-	2334, 0, 0, 2956, 0, 3380, 0, 1769, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 60, 0, 3062, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3569, 0, 0, 987, 2763, 0, 0, 0, 2265, 0, 0, 686, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2541, 0, 943,
-	0, 0, 1756, 422, 1519, 0, 0, 1953, 0, 1814, 0, 0, 0, 0, 1840, 0, 0, 0, 0, 0, 3877, 0, 1080, 2134, 0, 1249, 3037, 2628, 3630, 0, 110, 0,
-	0, 0, 0, 0, 0, 0, 0, 3284, 0, 0, 0, 0, 0, 0, 0, 877, 0, 0, 0, 0, 0, 3916, 1754, 0, 0, 0, 2966, 2984, 0, 0, 0, 0,
-	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1781, 0, 0, 0, 0, 0, 0, 0, 0, 1452, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1970, 0, 0, 0, 0, 0, 0, 3715, 3157, 0, 0, 3643, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1253, 2650, 0, 0, 2638, 0, 0, 0, 233, 0, 0, 775, 2871, 0, 0, 2864, 0, 0, 0, 0, 2178, 694, 0, 3824, 1220, 2784, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2563, 0, 0, 3818, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 754, 0, 723, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2500, 0, 0, 0, 0, 693, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2642, 0, 2998, 0, 653, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1318, 0, 0, 0, 451, 0, 0, 0, 2988, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 985, 0, 0, 0,
-	0, 0, 0, 1363, 0, 0, 0, 3275, 0, 0, 0, 0, 182, 931, 2376, 1405, 2824, 0, 0, 0, 0, 0, 3635, 0, 0, 0, 0, 0, 0, 0, 0, 1713,
-	0, 0, 0, 0, 1432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 515, 211, 0, 0, 0, 0, 0, 969, 0, 0, 0, 0, 0, 0, 0, 3080, 0, 0,
-	0, 0, 3747, 1880, 3049, 0, 1525, 0, 0, 0, 2511, 0, 0, 0, 0, 1456, 0, 566, 2463, 3672, 1044, 0, 0, 0, 3221, 0, 0, 0, 0, 0, 1491, 0,
-	0, 0, 0, 0, 1054, 2461, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3662, 0, 0, 2929, 0, 0, 0, 0, 0, 0, 0, 558, 0, 0,
-	0, 0, 0, 1211, 0, 0, 0, 0, 0, 0, 0, 0, 805, 0, 0, 1145, 0, 0, 0, 0, 1193, 21, 0, 0, 0, 0, 0, 0, 0, 3428, 0, 1612,
-	2059, 3129, 0, 0, 3532, 1497, 0, 0, 0, 0, 1842, 0, 0, 1164, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3226, 1151, 0, 0, 0, 0, 0, 363,
-	2423, 0, 0, 2582, 0, 0, 1585, 0, 0, 0, 0, 0, 0, 604, 0, 3039, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1888, 800, 1228, 3120, 0, 0, 2576,
-	0, 0, 0, 0, 2277, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2705, 0, 0, 0, 1431, 0, 0, 0, 0, 0, 3110, 0, 3734, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1622, 0, 0, 0, 0, 97, 0, 2729, 0, 0, 0, 0, 0, 1607, 0, 0, 0, 0, 3324, 0, 0,
-	0, 0, 0, 0, 0, 0, 1187, 0, 0, 0, 2685, 0, 0, 0, 555, 0, 1909, 850, 1764, 0, 0, 0, 0, 1341, 0, 0, 2904, 3895, 113, 0, 0, 0,
-	173, 0, 0, 0, 866, 0, 0, 0, 0, 2666, 0, 0, 1737, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3425, 932, 0, 2856, 0, 0, 0, 0,
-	0, 0, 0, 0, 321, 2852, 0, 2617, 124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 111, 0, 0, 0, 0, 0, 0, 0, 3402, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3507, 0, 0, 3298, 0, 3253, 0, 0, 10, 0, 0, 0, 3181, 0, 1537, 0, 0, 0, 0, 0, 404, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2020, 0, 0, 0, 0, 0, 0, 1057, 0, 1084, 0, 0, 71, 2400, 0, 0, 0, 0, 699, 647, 0, 0, 0, 3406, 2896, 0, 0,
-	0, 0, 0, 0, 0, 3767, 1977, 0, 0, 0, 0, 0, 0, 0, 930, 0, 0, 0, 0, 0, 0, 2873, 0, 0, 644, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1802, 0, 1168, 0, 2740, 0, 0, 0, 0, 0, 3852, 0, 0, 1369, 828, 0, 0, 0, 0, 248, 1397, 3524, 3553, 0,
-	439, 0, 0, 1205, 2647, 2329, 0, 0, 0, 0, 0, 971, 0, 2365, 0, 0, 2262, 0, 2061, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 178, 1251, 0, 3505, 1045, 0, 824, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3908, 0, 0, 1463, 1803, 0, 0,
-	0, 0, 0, 2488, 0, 0, 0, 0, 0, 2367, 657, 3751, 0, 0, 0, 3413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1072, 0, 0, 3597, 1848, 1046,
-	3417, 0, 0, 0, 0, 542, 1423, 1684, 3518, 2477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3207, 0, 512, 2093, 3839, 3598, 0, 0, 0, 2680, 0, 0, 0,
-	0, 980, 0, 0, 2074, 0, 0, 0, 0, 0, 0, 2499, 0, 0, 0, 975, 2138, 2434, 0, 417, 0, 0, 2991, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2682, 0, 0, 0, 0, 3168, 3356, 0, 0, 1374, 0, 0, 3289, 0, 0, 0, 0, 2752, 0, 0, 0, 0, 0, 0, 0,
-	0, 148, 0, 0, 0, 0, 0, 1675, 2584, 0, 0, 0, 3813, 0, 0, 0, 31, 2561, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1393, 0, 0,
-	0, 0, 0, 2015, 0, 3055, 2253, 2672, 0, 0, 0, 2485, 0, 0, 0, 0, 3234, 602, 0, 0, 2055, 0, 0, 48, 0, 0, 0, 0, 0, 946, 0, 0,
-	0, 0, 0, 0, 0, 1673, 0, 2707, 0, 907, 0, 0, 0, 3732, 0, 0, 0, 0, 3011, 0, 1335, 1657, 0, 0, 2655, 0, 230, 444, 0, 3150, 1216, 3766,
-	0, 0, 3126, 1129, 0, 0, 0, 1958, 3374, 0, 0, 0, 0, 3789, 0, 0, 0, 0, 0, 965, 202, 1586, 2068, 0, 2815, 2980, 49, 3426, 0, 0, 0, 3033,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3834, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2518, 0,
-	1882, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1398, 0, 0, 0, 0, 0, 1590, 0, 0, 2290, 0, 0, 1797, 0, 0, 0, 0, 0, 0,
-	1855, 1076, 0, 1307, 0, 0, 0, 0, 0, 0, 2993, 0, 0, 0, 0, 0, 0, 43, 0, 0, 0, 0, 0, 293, 2049, 0, 0, 0, 1458, 0, 0, 0,
-	3659, 1215, 0, 0, 0, 0, 0, 2438, 3151, 3218, 0, 0, 1611, 898, 0, 2895, 0, 0, 0, 452, 0, 0, 0, 0, 0, 0, 0, 0, 0, 798, 0, 0,
-	0, 0, 0, 0, 0, 0, 2410, 3130, 0, 0, 0, 551, 0, 0, 0, 0, 0, 0, 3312, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1790, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2986, 2026, 3330, 2686, 0, 0, 3360, 0,
-	2529, 0, 3227, 0, 0, 0, 0, 2125, 1149, 2450, 0, 62, 0, 0, 0, 0, 0, 0, 1143, 2225, 0, 0, 2417, 0, 3853, 0, 0, 0, 0, 0, 436, 0,
-	3400, 0, 0, 0, 0, 0, 0, 0, 0, 1474, 0, 0, 0, 0, 0, 0, 2022, 868, 441, 2258, 3756, 0, 0, 2033, 3460, 2102, 1358, 0, 0, 0, 1996, 342,
-	0, 0, 0, 2119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1905, 0, 0, 3030, 3793, 0, 0, 1281, 0, 0, 0, 2004, 0, 261, 332, 2658, 3868, 0, 0,
-	0, 0, 3879, 0, 0, 0, 0, 0, 0, 2750, 0, 0, 0, 0, 0, 0, 0, 0, 223, 0, 0, 0, 763, 1321, 1993, 0, 283, 1301, 2039, 193, 239, 2838,
-	0, 0, 0, 0, 0, 2165, 3050, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3874, 0, 0, 0, 2799, 0, 538, 0, 518, 0, 1994, 0,
-	0, 0, 0, 2133, 0, 1459, 0, 0, 0, 1348, 3653, 0, 2421, 0, 0, 1796, 277, 3392, 0, 0, 0, 0, 0, 0, 0, 0, 1500, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1690, 0, 821, 1834, 0, 0, 0, 0, 0, 0, 1013, 0, 2, 627, 3909, 645, 1198, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 473, 3008, 1534, 0, 0, 2731, 0, 0, 0, 3421, 0, 0, 0, 0, 0, 0, 0, 115, 1700, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1558, 0, 0, 0, 0, 241, 0, 0, 0, 0, 330, 0, 3072, 0, 3827, 0, 3845, 0, 0, 0, 1670, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3646, 0, 0, 0, 2994, 0, 0, 2912, 0, 0, 0, 0, 3372, 0, 0, 1504, 0, 0, 0, 0, 0, 0, 0, 1119, 2983, 2437, 0, 3292, 0, 0, 107,
-	0, 0, 0, 0, 0, 0, 306, 0, 0, 0, 0, 0, 2425, 0, 0, 0, 2941, 0, 0, 0, 0, 0, 0, 2827, 2486, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3806, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 598, 0, 554, 0, 3189, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1332, 2681, 0, 0, 0, 0, 0, 1330, 0, 0, 1822, 0, 0, 0, 0, 0, 0, 3448, 3613, 0, 1018, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2200, 0, 0, 0, 0, 0, 0, 0, 0, 1407, 0, 3355, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1365, 0, 0, 0, 3719,
-	0, 0, 0, 0, 1812, 0, 0, 0, 0, 0, 1962, 1314, 0, 0, 3071, 1238, 3548, 0, 0, 0, 2538, 0, 0, 0, 3607, 0, 0, 2501, 0, 1419, 0, 0,
-	1366, 0, 33, 76, 3352, 3670, 0, 73, 432, 1078, 0, 0, 0, 1019, 0, 3385, 2121, 0, 0, 0, 0, 1455, 0, 0, 0, 57, 0, 0, 0, 0, 0, 0,
-	1048, 1782, 0, 0, 0, 457, 3794, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3454, 0, 0, 0, 2491, 0, 0, 0, 0, 0, 0, 0, 849, 0, 0,
-	0, 0, 0, 0, 1584, 1727, 3329, 0, 0, 0, 0, 0, 0, 2337, 0, 0, 0, 0, 0, 0, 0, 2406, 0, 116, 1986, 0, 0, 0, 2748, 0, 822, 0,
-	313, 0, 668, 3353, 0, 0, 2616, 0, 0, 1286, 0, 0, 0, 871, 0, 0, 0, 0, 0, 0, 0, 0, 522, 2801, 825, 0, 860, 1982, 0, 3369, 2833, 0,
-	0, 0, 0, 0, 0, 1102, 0, 0, 0, 0, 0, 0, 3704, 0, 0, 0, 0, 0, 0, 0, 0, 3896, 0, 158, 0, 1169, 0, 0, 0, 0, 0, 3628,
-	2886, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1732, 0, 0, 0, 0, 0, 0, 2198, 2769, 0, 3812, 0, 1711,
-	1809, 1720, 2426, 0, 0, 0, 0, 1914, 0, 16, 0, 3875, 0, 0, 0, 0, 1088, 0, 0, 0, 0, 0, 3603, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1420, 0, 3148, 0, 0, 0, 0, 0, 2062, 568, 902, 2492, 0, 0, 0, 0, 0, 2360, 0, 0, 0, 177, 0, 0, 0, 3048,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 349, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1536, 0, 0, 0, 0, 0, 2296, 0, 2416, 3186, 0, 0,
-	0, 0, 0, 854, 0, 0, 0, 0, 3044, 0, 616, 0, 0, 0, 724, 0, 0, 0, 3796, 0, 0, 0, 728, 0, 0, 2065, 0, 0, 1580, 0, 0, 1326,
-	0, 0, 0, 0, 758, 2143, 0, 0, 0, 0, 0, 3111, 3455, 3145, 465, 0, 0, 0, 17, 3012, 0, 0, 0, 2369, 0, 0, 0, 0, 0, 0, 0, 3893,
-	2161, 2207, 3305, 0, 140, 0, 0, 3525, 0, 0, 0, 0, 0, 0, 0, 2714, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3458, 0, 0, 3346, 0, 187, 0, 0, 0, 499, 0, 0, 812, 0, 3024, 0, 0, 0, 0, 0, 2837, 0, 0, 0, 976, 2911, 0, 0, 3441, 0,
-	0, 2876, 0, 47, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2921, 0, 0, 0, 0, 0, 0, 0, 3470, 0, 0, 0, 0,
-	0, 0, 1620, 0, 0, 0, 3907, 3566, 0, 0, 0, 2113, 0, 0, 0, 0, 2620, 0, 0, 0, 0, 0, 66, 900, 3196, 2112, 0, 3733, 0, 476, 0, 0,
-	0, 0, 0, 0, 2550, 3539, 1416, 0, 3103, 0, 2042, 0, 0, 0, 3801, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2105, 0, 0, 3506, 0, 0, 504, 467, 549, 0, 0, 737, 3183, 0, 0, 0, 1174, 0, 0, 3884, 0, 0, 1868, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 264, 2433, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 748, 2900, 1279, 0, 0, 2173, 3556, 0, 0,
-	0, 0, 0, 1664, 0, 0, 0, 0, 0, 3314, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1401, 2480, 0, 716, 772, 0, 0, 1004, 619, 0,
-	1554, 1883, 0, 0, 1342, 0, 0, 0, 2201, 789, 774, 3170, 2468, 0, 0, 0, 0, 0, 0, 2922, 0, 0, 0, 802, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 209, 0, 0, 3154, 2274, 2241, 0, 0, 0, 0, 0, 3214, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 524, 806, 0, 0, 0, 0, 3125,
-	0, 0, 0, 2627, 0, 0, 0, 0, 0, 863, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 983, 0, 2240, 0, 1219, 0, 0, 0, 1498, 0, 0, 0,
-	0, 0, 0, 0, 1024, 0, 0, 0, 0, 2906, 0, 0, 0, 0, 0, 0, 3494, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1960, 0, 0, 0, 1065, 1468, 0, 0, 289, 0, 453, 0, 0, 1364, 3577, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 999, 426, 0, 0, 0,
-	2457, 0, 0, 0, 0, 0, 0, 0, 0, 2047, 0, 3655, 0, 0, 0, 3900, 0, 0, 0, 0, 0, 0, 2280, 1716, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3826, 535, 3244, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 285, 0, 0, 0, 1723, 0, 0, 440, 2191, 0, 0, 360, 3396, 0, 0, 0, 0, 0, 295, 0, 0, 0, 1355, 0, 0, 3573,
-	0, 0, 0, 1767, 0, 0, 0, 0, 0, 0, 1750, 256, 0, 0, 0, 0, 0, 0, 0, 0, 720, 0, 0, 0, 0, 1204, 359, 3641, 0, 2120, 0, 0,
-	0, 0, 0, 0, 0, 2578, 0, 0, 1808, 3336, 0, 0, 0, 0, 0, 0, 0, 0, 882, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1403, 0, 0, 0,
-	0, 0, 0, 0, 0, 656, 2660, 0, 0, 0, 3090, 0, 0, 478, 0, 0, 0, 0, 0, 0, 0, 1837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2764, 924, 3513, 0, 0, 0, 0, 951, 0, 0, 0, 0, 0, 808, 0, 0, 0, 1235, 2403, 0, 1632, 1083, 0, 0, 0, 456, 0, 0, 3205, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3920, 0, 2955, 0, 0, 0, 0, 0, 1003, 0, 3463, 0, 0, 3042, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 222, 584, 0, 0, 0, 0, 1846, 0, 0, 0, 0, 0, 0, 590, 884, 1877, 0, 0, 0, 0, 0, 1601, 0, 0, 0, 2671, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2766, 3158, 0, 0, 0, 0, 3107, 0, 0, 0, 0, 0, 1153, 0, 0, 0, 0, 1356, 0, 0, 0, 0, 2687, 1699, 1446, 0, 131,
-	0, 0, 0, 2595, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 888, 0, 3739, 529, 0, 0, 0, 0, 0, 0, 2366, 0, 0, 0, 0, 1903,
-	0, 0, 0, 0, 3256, 0, 0, 0, 0, 990, 0, 0, 0, 0, 0, 0, 0, 3479, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3658, 3410, 0, 0,
-	3389, 0, 2888, 0, 0, 0, 0, 0, 1651, 0, 216, 3841, 0, 0, 3241, 0, 0, 1570, 413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1131, 0, 0, 0,
-	0, 0, 0, 2261, 630, 0, 1402, 2712, 0, 0, 0, 0, 0, 188, 0, 0, 894, 0, 0, 0, 0, 0, 650, 0, 3370, 0, 0, 1587, 0, 0, 0, 0,
-	0, 0, 759, 151, 0, 891, 0, 0, 0, 0, 0, 0, 1661, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3678, 3541, 0, 0, 0, 0, 0, 0, 899, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 834, 0, 0, 0, 0, 0, 0, 0, 0, 712, 0, 0, 0, 0, 102, 0, 0, 1749, 0, 0,
-	0, 0, 0, 0, 0, 358, 487, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3759, 678, 0, 0, 0, 3193, 1313, 3898, 0, 0, 0, 2101, 3412, 3446, 3814,
-	3593, 0, 0, 0, 0, 0, 0, 0, 0, 0, 797, 0, 3447, 0, 278, 0, 0, 183, 0, 0, 0, 0, 0, 1311, 3634, 0, 0, 0, 0, 0, 0, 2196,
-	3699, 0, 3888, 0, 0, 0, 0, 0, 1424, 0, 0, 0, 0, 0, 0, 1069, 0, 2977, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2268, 0, 0, 0, 1206, 0, 2169, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3197, 567, 1523, 0, 0, 0, 0,
-	0, 0, 3348, 0, 0, 0, 0, 2841, 77, 3859, 0, 206, 84, 0, 0, 665, 0, 0, 369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1303, 1801, 0, 0, 0, 0, 0, 0, 1327, 0, 0, 0, 0, 0, 2847, 0, 0, 0, 2444, 0, 0, 2579, 0, 3029, 3562, 24, 2281, 1898, 2273, 0, 0,
-	0, 0, 0, 0, 0, 3128, 0, 0, 0, 108, 0, 0, 0, 3427, 0, 0, 0, 0, 0, 0, 0, 1761, 1066, 2146, 1991, 3093, 0, 0, 0, 0, 0, 0,
-	0, 0, 357, 0, 0, 0, 0, 1503, 2097, 0, 0, 1329, 2749, 2028, 0, 0, 0, 2728, 0, 0, 0, 0, 0, 1933, 92, 1778, 2123, 254, 0, 0, 0, 0,
-	0, 0, 0, 0, 1805, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3685, 0, 134, 0, 0, 0, 0, 0, 2322, 0, 0, 0,
-	0, 0, 842, 0, 0, 409, 2409, 3347, 0, 0, 0, 0, 0, 1439, 0, 0, 0, 3357, 3649, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1460, 0, 0,
-	0, 1671, 0, 0, 0, 0, 0, 0, 0, 0, 1323, 89, 0, 2386, 0, 0, 688, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3106, 0, 561, 0, 0, 0, 0, 0, 3500, 0, 1569, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3320, 0, 1637, 0,
-	3099, 1665, 3600, 897, 0, 3047, 0, 0, 0, 0, 0, 2717, 0, 114, 1927, 0, 1542, 1726, 0, 0, 0, 3495, 0, 0, 0, 0, 0, 1222, 0, 0, 0, 0,
-	0, 0, 0, 3929, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1816, 0, 0, 0, 0, 0, 460, 3847, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2552, 0, 2352, 3676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3422, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1890, 0, 0, 0, 1165, 1312, 0, 0, 2154, 0, 2646, 0, 0, 0, 0, 3488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1196, 0, 0, 0, 0, 0, 0, 1707, 0, 815, 0, 0, 0, 0, 2639, 0, 0, 0, 0, 290, 3905, 0, 681, 0, 0, 0, 0,
-	0, 0, 0, 0, 3419, 1755, 0, 0, 0, 0, 0, 3831, 0, 1192, 0, 0, 210, 0, 2251, 2709, 0, 0, 3626, 0, 0, 0, 0, 0, 2530, 870, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 420, 3152, 0, 0, 0, 0, 0, 1853, 0, 3132, 0, 0, 0, 0, 0, 0, 0,
-	0, 2683, 0, 0, 0, 0, 2528, 0, 0, 0, 3325, 0, 0, 0, 0, 1263, 0, 0, 0, 0, 0, 0, 0, 2622, 0, 0, 2548, 0, 0, 0, 0, 0,
-	0, 1901, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3335, 1633, 0, 3750, 2636, 0, 0, 0, 0, 0,
-	1784, 0, 0, 0, 0, 2237, 0, 0, 0, 0, 0, 0, 87, 0, 0, 1701, 0, 0, 0, 0, 0, 0, 0, 0, 2781, 0, 0, 0, 3480, 0, 3434, 0,
-	0, 255, 3746, 0, 1555, 0, 0, 0, 0, 1961, 0, 0, 0, 0, 0, 1197, 3549, 0, 0, 1860, 0, 0, 0, 791, 0, 0, 2913, 0, 0, 0, 1575, 0,
-	0, 431, 0, 2812, 0, 1502, 2733, 2637, 0, 835, 3520, 1052, 0, 0, 0, 0, 0, 2326, 1039, 1760, 1813, 2257, 2167, 0, 0, 0, 0, 0, 2317, 0, 0, 0,
-	0, 0, 0, 0, 2796, 0, 3538, 0, 0, 0, 0, 0, 0, 0, 0, 0, 176, 2474, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2289, 1595, 1728, 0,
-	0, 0, 0, 0, 0, 0, 0, 200, 3269, 1150, 0, 0, 1578, 302, 2224, 0, 0, 0, 0, 0, 0, 0, 0, 1445, 0, 0, 0, 0, 0, 3026, 0, 3617,
-	0, 1059, 2754, 1940, 3362, 3075, 2448, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3552, 0, 0, 0, 1832, 1593, 1376, 0, 0, 0, 0, 3279, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2793, 0, 2295, 0, 2205, 3596, 370, 0, 0, 0, 0, 2775, 553, 0, 0, 154, 0, 1894, 0, 0, 0, 0, 0, 0,
-	1615, 0, 0, 0, 0, 0, 0, 414, 2789, 0, 0, 3004, 0, 333, 0, 0, 0, 0, 0, 1845, 0, 3443, 0, 0, 0, 0, 2377, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 69, 559, 1338, 0, 1602, 0, 0, 2653, 3122, 0, 1147, 0, 0, 0, 0, 0, 1167, 0, 0, 0, 0, 3216, 0, 0,
-	0, 3851, 0, 0, 0, 0, 0, 0, 0, 3815, 2821, 0, 0, 0, 0, 0, 471, 0, 0, 0, 0, 0, 0, 0, 1394, 0, 0, 0, 0, 0, 1951, 0,
-	0, 0, 1163, 0, 0, 0, 0, 0, 0, 3654, 0, 0, 892, 1682, 2330, 0, 0, 0, 0, 0, 0, 0, 736, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1248, 0, 0, 966, 0, 0, 0, 2383, 0, 0, 0, 0, 0, 1302, 0, 2959, 0, 0, 0, 0,
-	2006, 0, 0, 0, 0, 3172, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1386, 2209, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2413, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1621, 0, 0, 2503, 0, 0, 0, 0, 0, 0, 0, 0, 3143, 0, 0, 0, 0, 0, 2339, 0, 3134, 0, 0, 0, 1389, 1444,
-	0, 0, 2312, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3647, 41, 3219, 0, 0, 0, 0,
-	3769, 0, 0, 0, 3558, 0, 1646, 0, 0, 0, 326, 403, 0, 0, 3423, 0, 0, 0, 2521, 3169, 2218, 0, 133, 0, 3575, 0, 0, 3594, 0, 400, 908, 2706,
-	0, 0, 0, 0, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 3693, 0, 0, 0, 0, 0, 0, 0, 954, 0, 0, 0, 0, 0, 2269, 0, 0,
-	0, 0, 0, 0, 0, 3018, 0, 0, 0, 0, 2332, 368, 128, 3724, 1582, 1985, 0, 0, 0, 0, 0, 2327, 3395, 0, 2813, 0, 0, 190, 2960, 0, 0, 0,
-	0, 0, 1828, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1712, 2842, 0, 0, 0, 3363,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1647, 0, 0, 0, 3691, 0, 0, 0, 851, 1357,
-	3899, 0, 364, 2926, 3667, 0, 0, 1347, 0, 0, 0, 0, 0, 3281, 0, 0, 0, 0, 1042, 0, 0, 0, 0, 0, 0, 2976, 0, 0, 0, 0, 0, 0,
-	539, 0, 0, 623, 0, 0, 0, 0, 446, 0, 0, 0, 0, 0, 0, 3083, 0, 3364, 500, 0, 2108, 0, 0, 0, 0, 0, 0, 0, 2547, 0, 0, 0,
-	0, 1521, 0, 2031, 0, 0, 366, 2798, 0, 0, 0, 0, 0, 0, 0, 0, 2011, 0, 0, 2298, 0, 0, 0, 0, 0, 0, 2370, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 234, 0, 0, 3519, 910, 1328, 0, 0, 0, 0, 0, 0, 2524, 0, 0, 928, 3303, 1721, 0, 0, 0,
-	660, 0, 0, 0, 0, 0, 942, 2623, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3240, 0, 869, 1443, 0, 0, 0, 0, 0, 351, 0, 0, 0, 0,
-	0, 0, 0, 0, 445, 0, 0, 0, 0, 0, 0, 0, 984, 0, 0, 0, 0, 0, 0, 0, 659, 0, 2451, 0, 0, 0, 0, 0, 0, 0, 2412, 1959,
-	0, 0, 0, 0, 378, 3070, 0, 0, 1878, 0, 0, 0, 1743, 0, 0, 0, 1188, 0, 0, 0, 0, 0, 0, 0, 0, 583, 1659, 2436, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2260, 0, 0, 0, 0, 0, 3682, 2881, 501, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3501, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2872, 0, 0, 0, 0, 406, 0, 372, 1350, 2601, 949, 3702, 2135, 2816, 3787, 2704, 0, 640, 0, 0, 0, 0, 0, 112, 2175, 0, 3149, 0, 1479, 0,
-	0, 762, 903, 2606, 0, 0, 0, 0, 0, 0, 0, 0, 0, 314, 0, 0, 0, 0, 2194, 3550, 0, 0, 0, 0, 0, 0, 0, 2333, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 240, 1831, 0, 1410, 0, 0, 0, 0, 1735, 0, 0, 0, 0, 0, 0, 1899, 3295, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3770, 0, 0, 0, 1299, 1800, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1185, 65, 0, 0, 0, 516, 0, 0, 3820, 0, 2005,
-	3015, 96, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3323, 3449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 719, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3509, 3180, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3358, 3652, 0, 0, 0, 0, 0, 0, 0, 2221, 0, 0, 0, 0, 0, 794, 1653,
-	0, 0, 1988, 0, 0, 0, 0, 0, 0, 1980, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1005, 2220, 3777, 1252, 37, 1852, 0, 0, 0, 3698,
-	0, 0, 0, 0, 0, 738, 3718, 0, 0, 0, 0, 0, 0, 310, 0, 0, 0, 0, 0, 1478, 0, 0, 0, 0, 0, 3483, 0, 2919, 0, 0, 0, 0,
-	0, 0, 1952, 0, 3297, 0, 0, 1762, 0, 3490, 618, 0, 0, 385, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1178, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2095, 3873, 0, 1681, 0, 2516, 2979, 0, 1634, 1976, 3045, 0, 0, 0, 0, 0, 0, 0, 3191, 0, 0, 3308, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 599, 2954, 3439, 0, 0, 887, 0, 3473, 0, 0, 0, 1871, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1861, 0, 3917, 848, 2759, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2902, 0, 0, 3141, 0, 1922, 0, 0, 0, 0, 3554, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2091, 1583, 2162, 3528, 0, 0, 0, 0, 0, 0, 0, 707, 2464, 2556, 0, 0, 0, 0, 0, 2305, 0, 0, 0, 540, 0, 0, 0, 0,
-	0, 2761, 3375, 0, 1371, 0, 3656, 0, 1995, 0, 0, 0, 2807, 0, 0, 1333, 1798, 0, 0, 0, 0, 0, 0, 1875, 2155, 3248, 0, 2435, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 861, 0, 221, 0, 1904, 0, 0, 0, 1288, 0, 771, 147, 0, 0, 0, 0, 2698, 0, 282, 651, 2078, 0, 0, 0, 0, 0, 0,
-	0, 0, 3027, 0, 1183, 0, 1359, 2788, 2083, 2677, 3486, 0, 0, 0, 0, 0, 0, 2058, 0, 0, 0, 0, 0, 0, 2010, 3614, 0, 0, 0, 0, 0, 1527,
-	0, 0, 0, 0, 0, 3136, 0, 2267, 2522, 0, 0, 0, 0, 0, 1766, 0, 0, 0, 0, 0, 3602, 0, 0, 0, 0, 2354, 919, 1492, 0, 2517, 0, 3848,
-	0, 0, 0, 2408, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1189, 0, 573, 0, 0, 0, 1836, 0, 0, 0, 0, 0, 2067,
-	0, 0, 0, 0, 0, 0, 0, 0, 2414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 164, 166, 2206, 2430, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	435, 2159, 0, 0, 675, 0, 0, 0, 0, 1573, 0, 0, 0, 0, 0, 0, 2023, 0, 0, 1438, 2604, 0, 0, 0, 462, 793, 0, 1987, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 243, 2323, 0, 0, 2256, 0, 0, 0, 0, 0, 0, 0, 0, 1028, 823, 1280, 3250, 224, 1544, 3665, 0,
-	0, 0, 0, 2626, 0, 0, 0, 2110, 0, 1017, 0, 2745, 0, 0, 0, 1234, 0, 1625, 0, 0, 0, 0, 3304, 0, 1034, 0, 0, 0, 0, 0, 0, 0,
-	0, 2106, 3416, 0, 0, 0, 232, 237, 2915, 3343, 3586, 83, 0, 0, 0, 0, 2661, 0, 0, 991, 0, 0, 0, 0, 0, 1096, 0, 0, 0, 3829, 0, 0,
-	0, 0, 2618, 0, 0, 3350, 0, 1829, 0, 0, 0, 0, 1287, 0, 0, 3850, 0, 0, 1645, 2840, 0, 0, 0, 2111, 0, 0, 1483, 0, 0, 0, 3060, 0,
-	0, 0, 2613, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2592, 0, 0, 0, 0, 340, 0, 0, 0, 0, 0, 1050, 0, 3821, 0, 0,
-	0, 0, 0, 3903, 0, 0, 0, 0, 2868, 0, 0, 3687, 0, 0, 0, 0, 0, 3840, 0, 0, 0, 3661, 0, 0, 0, 0, 0, 0, 2808, 0, 0, 0,
-	0, 64, 0, 3469, 0, 0, 2607, 0, 0, 0, 0, 1114, 0, 3201, 0, 0, 1141, 0, 0, 0, 0, 0, 0, 2608, 0, 3817, 0, 0, 0, 743, 855, 2190,
-	0, 0, 3810, 3872, 0, 0, 0, 0, 168, 384, 0, 0, 122, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 157, 0, 0, 2287, 0, 0, 0, 0, 1436,
-	2689, 0, 0, 3282, 0, 1616, 0, 0, 0, 0, 0, 580, 3177, 0, 0, 0, 2920, 0, 0, 0, 1259, 3286, 468, 0, 235, 2131, 0, 0, 0, 0, 0, 0,
-	291, 3058, 186, 1038, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2315, 0, 0, 2905, 672, 0, 3561, 0, 0, 0, 1092, 0, 0, 1568, 0, 0, 0, 0,
-	679, 0, 967, 1742, 0, 0, 0, 0, 1793, 1895, 1257, 0, 2014, 0, 0, 0, 3778, 0, 0, 0, 0, 0, 273, 0, 1275, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2103, 0, 0, 0, 0, 1231, 2823, 0, 0, 0, 2195, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 683, 0,
-	0, 0, 0, 0, 0, 0, 0, 3299, 0, 0, 0, 0, 0, 0, 1375, 0, 0, 0, 0, 0, 0, 0, 0, 3131, 0, 0, 1944, 0, 0, 0, 0, 0,
-	373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1486, 0, 0, 517, 0, 0, 0, 0, 2968, 3637, 0, 0, 3411, 1979, 0, 0, 0, 0, 3061, 0, 0,
-	0, 0, 0, 996, 2100, 0, 0, 1605, 532, 0, 0, 3255, 0, 1623, 0, 0, 3182, 0, 847, 2230, 0, 229, 2940, 3710, 0, 3340, 0, 3174, 3238, 3588, 0, 0,
-	0, 0, 2467, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1125, 0, 0, 2142, 0, 0, 0, 1543, 0, 0, 0, 0, 0, 0, 0, 1133,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3016, 0, 0, 0, 1379, 1907, 1956, 2471, 0, 0, 1214, 0, 0, 0, 0, 1236, 1352, 1733, 3700, 1370, 0, 0,
-	0, 0, 3124, 0, 0, 0, 0, 2219, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1668, 0, 0, 0, 3322, 0, 0, 677, 0, 0, 0, 318,
-	1472, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 1964, 2684, 267, 0, 0, 0, 0, 0, 0, 0, 0, 0, 213, 0, 0, 0,
-	0, 3792, 0, 0, 0, 0, 0, 1339, 0, 0, 2234, 0, 0, 0, 852, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3571, 0, 0, 0, 0, 0, 0,
-	3038, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1111, 0, 0, 0, 1250, 0, 0, 3007, 0, 730, 1009, 0, 3147, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2975, 0, 0, 3288, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1971, 0, 0, 3476, 1751, 0, 0, 3760, 0, 0, 0,
-	0, 0, 0, 0, 1085, 3499, 2222, 0, 0, 0, 2347, 0, 0, 2321, 2460, 0, 0, 0, 0, 0, 0, 2664, 2126, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2025, 0, 0, 0, 0, 0, 0, 0, 0, 3780, 0, 0, 0, 1588, 0, 0, 0, 0, 0, 611, 621, 2583, 0, 695, 0, 1698,
-	3587, 0, 1428, 0, 0, 0, 0, 0, 0, 0, 634, 0, 0, 0, 1984, 0, 0, 0, 0, 0, 0, 2694, 0, 0, 0, 3094, 2252, 0, 0, 0, 3754, 0,
-	0, 0, 0, 0, 0, 0, 0, 2513, 0, 0, 0, 0, 3606, 0, 0, 2243, 2719, 0, 3096, 0, 0, 0, 0, 0, 0, 0, 652, 103, 0, 0, 388, 2715,
-	1763, 0, 0, 0, 0, 0, 0, 624, 0, 0, 0, 0, 0, 0, 893, 260, 1334, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2974, 0, 0, 0, 0, 0, 0, 119, 0, 0, 0, 0, 0, 2509, 2577, 0, 0, 1273, 0, 0, 0, 0, 0, 0, 0, 3190, 3729, 0, 0,
-	0, 488, 0, 0, 0, 0, 0, 0, 0, 994, 0, 0, 0, 745, 2670, 0, 0, 2953, 0, 0, 0, 1495, 374, 0, 0, 0, 1552, 0, 0, 0, 0, 0,
-	0, 0, 3217, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2276, 0, 0, 0, 1105, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2263, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2181, 874, 2350, 0, 1450, 266, 3865, 0, 0, 0, 1954, 2392, 0, 0, 0, 3764, 0, 0, 0, 3622, 0, 3032, 0, 0, 0, 0, 0, 0, 2663, 1810, 0, 0,
-	0, 0, 0, 3510, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 632, 3708, 0, 0, 0, 0, 0, 0, 2459, 0, 0, 0, 0, 0, 0, 0, 0,
-	1939, 0, 1305, 2787, 3053, 839, 0, 0, 1047, 1383, 1158, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1276, 0, 459, 1591, 0, 703, 0, 0, 0,
-	0, 0, 3511, 0, 0, 0, 2825, 0, 0, 0, 1086, 0, 0, 0, 0, 0, 498, 0, 0, 0, 0, 0, 0, 0, 0, 381, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 215, 0, 0, 0, 0, 3436, 0, 0, 1179, 0, 1963, 2832, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2073, 0, 0, 0, 0, 2351, 0, 78, 0, 0, 0, 0, 1290, 0, 0, 1641, 0, 0, 0, 0, 0, 2981, 0, 0, 0, 1295, 0, 0, 631,
-	3068, 2371, 0, 0, 0, 0, 0, 750, 0, 0, 0, 0, 3074, 0, 0, 3537, 0, 582, 0, 0, 0, 0, 0, 0, 2898, 0, 0, 2892, 3785, 0, 3694, 0,
-	0, 0, 0, 0, 0, 1103, 0, 0, 0, 3021, 0, 0, 0, 0, 0, 0, 3720, 0, 2085, 0, 0, 3492, 0, 0, 0, 0, 0, 0, 0, 1077, 0, 1843,
-	0, 0, 0, 3771, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 118, 0, 2228, 0, 0, 0, 912, 0, 144, 0, 0, 0, 0, 0, 838, 0,
-	3689, 1709, 0, 0, 957, 0, 0, 0, 2462, 0, 2523, 0, 0, 0, 0, 0, 0, 0, 0, 0, 197, 0, 0, 0, 416, 0, 0, 3921, 0, 0, 0, 0,
-	3673, 1433, 0, 0, 0, 0, 339, 0, 0, 0, 0, 0, 0, 0, 1547, 0, 0, 0, 0, 0, 2336, 2978, 589, 3386, 0, 0, 0, 0, 0, 0, 1089, 0,
-	1765, 0, 3779, 1157, 0, 0, 0, 0, 2387, 2899, 739, 0, 0, 0, 0, 0, 0, 2535, 0, 0, 556, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2854, 0, 0, 0, 138, 0, 0, 600, 0, 450, 0, 0, 0, 0, 0, 2176, 3220, 0, 1447, 0, 3013, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1227, 0, 0, 0, 0, 2836, 0, 0, 2297, 3328, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3624, 0, 0, 0, 0, 0, 0, 0, 3471, 781, 0, 0, 2439, 146, 3695, 0, 0, 127, 0, 0, 0, 0, 0, 963,
-	0, 0, 0, 721, 0, 150, 0, 2867, 0, 1060, 0, 0, 0, 2676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2171, 0, 0, 0, 0, 0, 0,
-	0, 2132, 579, 0, 0, 3067, 0, 0, 0, 0, 2586, 0, 0, 0, 0, 0, 0, 1139, 1972, 2948, 0, 0, 0, 0, 0, 3461, 3466, 0, 0, 0, 0, 1507,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 528, 0, 0, 67, 901, 0, 0, 3861, 0, 0, 1556, 0, 3802, 0, 0, 0, 0, 0, 0, 0, 2348, 0,
-	0, 0, 0, 685, 0, 0, 0, 2098, 0, 0, 0, 2844, 0, 0, 3568, 79, 3341, 0, 0, 3245, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2724, 1819,
-	0, 0, 0, 3331, 1697, 3599, 1510, 0, 0, 0, 0, 1533, 1213, 3378, 0, 0, 1530, 0, 0, 0, 0, 0, 0, 0, 0, 1218, 0, 0, 0, 0, 1923, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 375, 0, 0, 3765, 0, 0, 1094, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 692, 0, 0, 0,
-	0, 0, 0, 0, 3639, 1353, 0, 0, 0, 0, 3078, 0, 610, 0, 0, 0, 0, 0, 0, 0, 3924, 0, 0, 3522, 0, 0, 0, 0, 0, 0, 0, 0,
-	2246, 1378, 0, 0, 0, 139, 0, 0, 0, 1886, 0, 0, 0, 0, 0, 0, 3280, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1941, 0, 341, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2335, 0, 0, 0, 0, 0, 0, 0, 2272, 0, 0, 3674, 3404, 0, 0, 136, 2303, 165, 2380, 3881, 0, 0, 3581, 0, 0,
-	2633, 3079, 0, 0, 0, 664, 0, 0, 0, 3228, 0, 0, 2598, 0, 1122, 0, 0, 1639, 1866, 0, 2843, 2711, 0, 328, 0, 0, 0, 536, 878, 0, 0, 1387,
-	1485, 2157, 998, 0, 0, 674, 749, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3222, 0, 0, 0, 0, 3543, 0, 0, 0, 927, 246, 2233, 0, 2884, 0, 0,
-	0, 0, 0, 0, 2996, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2846, 0, 0, 0, 0, 0, 1180, 2186, 3159, 2114, 3791,
-	0, 1104, 0, 0, 0, 0, 756, 0, 0, 2822, 0, 0, 0, 0, 0, 0, 715, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1090, 0, 3290, 0,
-	0, 0, 0, 0, 0, 0, 0, 1182, 0, 0, 0, 1644, 0, 0, 480, 0, 0, 0, 859, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1642, 2484, 0, 0, 0, 0, 0, 0, 0, 0, 2933, 0, 170, 2314, 0, 2343, 0, 25, 214, 0, 0, 0, 1155, 0, 2949, 0, 0, 1857, 2441, 1541,
-	3551, 0, 0, 0, 0, 0, 0, 263, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3619, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3338, 3066, 0, 0, 546, 3784, 841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2056, 3178, 0, 1098, 3517, 0, 1599, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2967, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 777, 0, 3233, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 909, 0, 0, 0, 0, 0,
-	0, 0, 3063, 0, 0, 0, 0, 0, 3589, 571, 0, 0, 0, 0, 2449, 0, 3091, 0, 2394, 769, 0, 301, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3468,
-	1292, 0, 0, 455, 1135, 0, 0, 0, 0, 3176, 0, 0, 0, 0, 0, 0, 0, 0, 380, 0, 0, 1117, 0, 3022, 2476, 0, 0, 0, 1351, 0, 0, 0,
-	2424, 0, 0, 0, 0, 1207, 0, 0, 0, 0, 1609, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 347, 2344, 0, 0, 0, 0, 0, 613, 142, 3313,
-	0, 0, 1589, 0, 0, 0, 0, 2814, 0, 0, 3717, 2882, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3712, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1232, 1911, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3533, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1008, 0, 1990, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3650, 0, 0, 0, 0, 0, 3229, 0, 2656, 160, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1710, 0, 0, 1577, 1786, 0, 705, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3782, 0, 2785, 0, 0, 95, 0, 3435, 0, 0, 0, 988, 2932,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3187, 0, 0, 0, 2950, 0, 0, 2510, 0, 0, 0, 1744, 0, 0, 3440, 0, 0, 0, 0, 0, 0, 1118, 0,
-	0, 0, 0, 0, 0, 3696, 0, 853, 974, 1489, 0, 0, 689, 1955, 0, 0, 0, 0, 0, 0, 1043, 0, 0, 0, 2558, 0, 3858, 2634, 0, 0, 0, 3144,
-	509, 0, 0, 0, 1132, 0, 0, 0, 0, 0, 335, 3208, 1983, 0, 0, 171, 0, 0, 0, 0, 881, 0, 1930, 0, 0, 0, 0, 0, 0, 1957, 2496, 0,
-	0, 2594, 0, 0, 0, 0, 0, 0, 1771, 0, 0, 0, 0, 0, 0, 1243, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1734, 0, 249, 2382, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 40, 0, 2506, 0, 0, 0, 2802, 3610, 1551, 0, 0, 0, 0, 796, 1823, 2283, 0, 0, 82, 259, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 867, 0, 0, 2866, 0, 121, 0, 0, 0, 0, 0, 0, 0, 3484, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1120, 856, 0, 0, 18, 3351, 1550, 3010, 0, 0, 0, 242, 0, 0, 0, 2158, 0, 776, 0, 0, 3387, 0, 0, 0, 648, 0, 3307, 0, 0,
-	0, 0, 0, 0, 1437, 0, 0, 0, 0, 0, 0, 490, 0, 0, 700, 0, 0, 2215, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3371, 0, 0, 0,
-	2160, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2610, 1384, 0, 0, 0, 0, 23, 0, 0, 2374, 2611, 0, 0, 0, 0, 0, 1412,
-	0, 0, 0, 0, 0, 3531, 2753, 3366, 950, 0, 0, 0, 0, 1505, 99, 0, 0, 0, 0, 3736, 0, 1000, 3623, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 948, 3911, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 682, 0, 212, 0, 0, 0, 0, 0, 603, 0, 0, 0, 2973, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3758, 0, 2388, 167, 663, 0, 0, 0, 0, 0, 1827, 0, 0, 1881, 0, 0, 1917, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3730, 0, 0, 0, 0, 0, 0, 2945, 0, 0, 1385, 0, 2373, 0, 0, 2405, 0, 0, 0, 0, 0, 0, 0, 1242, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1265, 2211, 0, 0, 0, 0, 3211, 0, 0, 0, 0, 1395, 1799, 2235, 3287, 2419, 0, 0, 508, 0, 0, 0, 0, 0,
-	968, 0, 0, 152, 0, 0, 0, 0, 0, 2839, 0, 0, 3239, 0, 0, 0, 886, 0, 2662, 684, 0, 0, 0, 3381, 0, 0, 0, 0, 2244, 3885, 0, 3451,
-	0, 0, 0, 0, 0, 690, 0, 0, 576, 2309, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2970, 0, 0, 2923, 0, 0, 0, 0,
-	0, 0, 0, 59, 2192, 0, 0, 0, 0, 0, 3822, 0, 0, 0, 0, 3763, 0, 0, 0, 0, 0, 0, 0, 3914, 0, 0, 0, 307, 2081, 0, 0, 0,
-	0, 0, 2800, 1040, 3481, 2009, 0, 0, 3496, 0, 0, 0, 0, 0, 0, 0, 862, 2127, 3283, 0, 2431, 0, 0, 2820, 0, 0, 0, 0, 0, 3625, 3209, 0,
-	0, 0, 0, 3271, 0, 0, 0, 0, 0, 0, 3684, 2602, 0, 0, 475, 1557, 2512, 0, 0, 581, 0, 0, 0, 0, 2581, 155, 0, 0, 1349, 0, 0, 0,
-	0, 1518, 0, 2957, 3316, 2703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2858, 1113, 0, 0, 449, 2818, 0,
-	0, 0, 3828, 0, 0, 0, 0, 1123, 0, 0, 0, 0, 0, 0, 1597, 0, 2118, 0, 2021, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1992, 3334, 0, 0, 0, 0, 0, 0, 0, 1608, 0, 0, 0, 0, 3057, 0, 0, 0, 2600, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2029, 0, 0, 0, 864, 0, 0, 0, 0, 2217, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2652, 0,
-	0, 0, 485, 0, 0, 274, 1112, 2308, 253, 0, 0, 0, 0, 2942, 3163, 3808, 0, 0, 0, 0, 3915, 0, 0, 0, 423, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3179, 0, 0, 0, 0, 126, 0, 0, 0, 0, 0, 0, 0, 0, 3727, 0, 0, 2180, 2570, 0, 0, 0, 0, 0, 2944,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2185, 1546, 2849, 0, 0, 0, 1241, 3618, 0, 1011, 0, 0, 3688, 0, 0, 0, 129, 0, 0, 0, 0, 1600, 3414,
-	185, 0, 2193, 0, 0, 300, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1630, 0, 0, 0, 3333, 0, 0, 0, 2156, 0, 0, 0, 0, 0, 0, 0, 350,
-	1562, 0, 0, 0, 3467, 2992, 0, 0, 0, 0, 0, 434, 0, 2069, 3105, 0, 1345, 0, 2727, 0, 0, 0, 3749, 0, 1906, 0, 0, 0, 1603, 811, 0, 0,
-	0, 0, 0, 0, 2648, 3781, 0, 0, 0, 0, 161, 0, 0, 0, 0, 0, 0, 437, 3761, 0, 827, 0, 0, 0, 0, 1297, 843, 2164, 3572, 0, 324, 2990,
-	0, 0, 0, 1277, 0, 0, 0, 0, 3064, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3882, 0, 0, 3795, 1821, 1942, 2803, 0, 3319, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 845, 779, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1071, 3864, 0, 0,
-	0, 0, 0, 0, 2128, 0, 1719, 0, 0, 0, 2828, 1566, 0, 506, 3514, 1747, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1315, 15, 709, 2452, 0, 1441,
-	0, 0, 0, 0, 0, 1106, 0, 0, 0, 0, 0, 1368, 0, 0, 0, 0, 0, 497, 1477, 3493, 3837, 2470, 3574, 2756, 0, 0, 1127, 0, 0, 2304, 0, 0,
-	0, 2052, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2150, 0, 0, 0, 574, 0, 0, 3726, 319, 0, 3604, 0, 0, 3293, 0,
-	0, 0, 0, 0, 0, 3862, 0, 0, 0, 1929, 0, 1404, 3098, 0, 0, 0, 0, 3391, 2551, 0, 0, 0, 0, 0, 0, 1695, 3567, 1579, 0, 0, 0, 0,
-	0, 0, 833, 0, 0, 3697, 0, 2835, 1282, 2401, 0, 75, 2182, 2688, 0, 0, 0, 0, 1839, 0, 0, 0, 0, 1683, 0, 0, 0, 0, 1082, 0, 0, 0,
-	3482, 0, 0, 1331, 3376, 0, 0, 0, 1097, 1548, 0, 2285, 238, 0, 2096, 0, 0, 0, 0, 0, 0, 2534, 0, 0, 390, 0, 0, 0, 0, 0, 2473, 0,
-	0, 0, 0, 0, 4, 1869, 0, 0, 3442, 479, 1499, 0, 0, 0, 3857, 258, 0, 0, 1036, 2947, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2017, 2446, 0,
-	0, 0, 0, 0, 0, 0, 2999, 2985, 0, 0, 493, 0, 0, 0, 0, 1294, 3890, 0, 809, 0, 1918, 0, 0, 1529, 3210, 0, 0, 0, 0, 0, 3206, 3825,
-	0, 0, 0, 0, 0, 0, 0, 3254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 492, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 788, 0, 0, 0, 0, 0, 2697, 0, 0, 1613, 3398, 0, 3367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 28, 530, 491, 0, 0, 0, 0, 0, 1640, 3113, 0, 3453, 0, 0, 0, 0, 0, 0, 1392, 0, 1864,
-	0, 0, 2572, 0, 0, 0, 0, 174, 0, 1965, 0, 0, 0, 0, 3547, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 628, 0, 1772, 3866, 0,
-	0, 0, 0, 0, 0, 0, 0, 1442, 0, 0, 0, 0, 0, 733, 0, 2199, 2415, 0, 0, 0, 0, 0, 0, 0, 3264, 0, 0, 0, 0, 0, 0, 402,
-	0, 207, 643, 3431, 0, 0, 0, 109, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1293, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2064, 0, 0, 0, 0, 0, 0, 0, 879, 1256, 2859, 0, 3167, 1320, 0, 0, 0, 0, 0, 2767, 0, 0, 0, 0, 0, 0, 1900, 0, 0, 415, 1490,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1422, 0, 0, 0, 0, 1451, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3249, 0, 2255,
-	0, 0, 622, 0, 0, 0, 0, 0, 44, 936, 2475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 394, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3681, 0,
-	0, 0, 0, 0, 0, 1999, 2177, 0, 0, 0, 0, 0, 0, 0, 3721, 0, 0, 0, 0, 2894, 0, 0, 0, 0, 3450, 0, 1947, 0, 1184, 0, 0, 5,
-	3563, 0, 1476, 3014, 0, 0, 0, 0, 0, 0, 0, 0, 0, 962, 0, 0, 0, 0, 0, 0, 0, 1425, 0, 0, 0, 1975, 0, 503, 0, 0, 0, 1210,
-	755, 2568, 0, 0, 361, 2673, 2946, 0, 0, 0, 0, 0, 0, 3266, 0, 0, 0, 0, 0, 2311, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	94, 0, 0, 0, 0, 0, 0, 0, 2609, 0, 93, 86, 0, 1, 0, 0, 0, 0, 3001, 0, 3621, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1915, 1470,
-	0, 0, 0, 0, 0, 0, 27, 0, 0, 0, 0, 1549, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1509, 2046, 3711, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 552, 2455, 1202, 1891, 0, 2918, 0, 0, 0, 0, 0, 3745, 0, 2136, 0, 0, 0, 1672, 0, 20, 0, 0, 0, 0, 0,
-	0, 1308, 3202, 0, 3775, 0, 0, 0, 0, 0, 2012, 0, 0, 0, 0, 3212, 0, 1016, 2063, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1467, 0, 0,
-	0, 0, 810, 0, 0, 2588, 0, 2580, 0, 3407, 1406, 0, 0, 0, 0, 0, 666, 0, 0, 1203, 3114, 3889, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3095,
-	0, 0, 0, 2779, 0, 0, 0, 2036, 0, 104, 0, 0, 1283, 0, 0, 1938, 3052, 1663, 0, 3085, 3743, 0, 3390, 0, 398, 0, 0, 0, 0, 0, 0, 0,
-	0, 2573, 0, 0, 0, 0, 0, 0, 1718, 3278, 0, 3545, 0, 0, 0, 0, 0, 0, 1230, 0, 0, 0, 0, 0, 0, 286, 0, 3487, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3502, 0, 0, 0, 0, 1757, 0, 0, 3928, 0, 0, 3709, 0, 2507, 2197, 0, 132, 0, 0, 395, 0,
-	0, 421, 911, 2001, 2393, 3609, 3005, 0, 0, 0, 252, 0, 0, 0, 0, 0, 0, 2301, 876, 2952, 0, 0, 2090, 0, 0, 0, 0, 1512, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 399, 0, 0, 2271, 91, 1137, 2275, 3932, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3041, 0, 0,
-	163, 0, 0, 0, 0, 0, 1154, 0, 0, 0, 0, 0, 0, 7, 1692, 0, 0, 0, 1870, 0, 0, 2790, 3100, 0, 0, 0, 0, 0, 0, 0, 3472, 0,
-	0, 0, 0, 0, 2914, 0, 0, 0, 0, 0, 0, 0, 671, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58,
-	0, 0, 0, 2002, 2520, 2619, 0, 0, 0, 587, 0, 0, 2270, 0, 0, 1033, 1724, 2630, 0, 0, 0, 0, 0, 0, 0, 1177, 0, 0, 3000, 0, 0, 0,
-	0, 3527, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1073, 0, 296, 544, 0, 0, 0, 0, 0, 0, 3246, 0, 0, 0, 0, 0, 0, 0,
-	0, 3804, 98, 0, 0, 0, 0, 0, 1116, 0, 0, 0, 0, 708, 1925, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1714, 0, 0, 0, 925, 982, 0,
-	1408, 0, 0, 0, 0, 1140, 2325, 0, 0, 0, 0, 0, 0, 1969, 0, 0, 0, 0, 3904, 0, 0, 0, 0, 0, 0, 63, 1023, 2331, 0, 0, 0, 0,
-	2300, 397, 0, 0, 0, 0, 2907, 344, 2969, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1258, 0, 0, 0, 0, 0, 0, 265, 0, 0, 0, 0,
-	0, 0, 0, 1027, 0, 0, 0, 2644, 3842, 0, 0, 773, 0, 1225, 0, 0, 0, 2356, 0, 0, 1598, 447, 0, 0, 2494, 2357, 3135, 0, 0, 0, 0, 1949,
-	0, 0, 68, 0, 3203, 1175, 0, 0, 2364, 0, 0, 0, 3166, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1685, 0, 3397, 564, 1015, 0, 0,
-	2734, 1833, 2188, 2456, 2254, 2632, 635, 3162, 1617, 0, 0, 0, 2129, 0, 0, 0, 2385, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2411, 820, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 680, 0, 1322, 2958, 0, 0, 0, 0, 0, 1012, 1680, 0, 0, 0, 0, 0, 0, 0, 0, 1461, 0, 0, 0, 0, 0, 0, 1462,
-	0, 3379, 0, 0, 0, 0, 0, 0, 593, 2702, 731, 0, 0, 691, 0, 0, 0, 0, 0, 0, 0, 1162, 1689, 0, 0, 0, 1973, 2527, 0, 0, 0, 30,
-	732, 3774, 0, 0, 0, 0, 0, 2848, 0, 0, 0, 3846, 0, 0, 3631, 0, 0, 2051, 0, 172, 2282, 638, 3849, 0, 2210, 0, 2795, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 609, 3188, 0, 308, 0, 26, 0, 0, 0, 3086, 0, 2887, 3675, 0, 0, 0, 0, 0, 0, 0, 0, 3247, 0, 0, 0, 1652, 268, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1064, 0, 0, 0, 0, 0, 0, 0, 2489, 0, 0, 814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	317, 0, 0, 1022, 0, 428, 0, 0, 0, 952, 0, 0, 0, 0, 0, 0, 3620, 617, 2878, 0, 3119, 0, 2338, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 354, 799, 0, 0, 0, 0, 0, 464, 0, 0, 0, 0, 1862, 0, 0, 3582, 3741, 0, 0, 1851, 0, 0, 2560, 3830, 0, 0, 0, 0, 1246, 0, 2318,
-	0, 0, 0, 0, 0, 0, 646, 1061, 0, 2432, 0, 0, 0, 2758, 0, 1480, 3059, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2454, 0, 1545,
-	1324, 565, 3666, 0, 0, 0, 0, 0, 3401, 0, 0, 0, 1581, 0, 0, 2445, 3753, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3213, 0, 0, 0,
-	3671, 0, 0, 0, 0, 0, 3644, 0, 0, 1908, 0, 0, 0, 1409, 2440, 0, 0, 0, 228, 0, 0, 0, 0, 0, 0, 0, 2690, 0, 0, 0, 0, 0,
-	2989, 0, 0, 0, 0, 0, 0, 0, 1687, 0, 0, 1128, 2293, 0, 0, 0, 3591, 0, 0, 0, 0, 0, 0, 0, 0, 3833, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 367, 1849, 3302, 327, 2089, 0, 0, 0, 0, 0, 343, 2316, 0, 0, 2928, 0, 0, 0, 0, 0, 0, 0, 0, 3025, 0,
-	0, 2537, 0, 201, 0, 0, 0, 0, 0, 1564, 0, 2649, 0, 3608, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1789, 0, 0, 0, 0, 0, 0, 0,
-	0, 469, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 0, 0, 1669, 1464, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 226, 0, 2249, 0,
-	0, 0, 0, 3677, 3629, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1783, 0, 1924, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 578, 1418, 0, 0, 0, 0, 0, 0, 0, 0, 3139, 0, 0, 0, 0, 0, 1804, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2722, 0, 0, 0, 0, 3368, 0, 0, 2811, 0, 1487, 2972, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1604, 0, 2834, 0, 0, 0, 2239, 0, 3002, 0, 0, 0, 0, 3344, 0, 0, 0, 0, 1694, 0, 0, 0, 0, 0, 0, 667, 0, 0, 0, 0, 0, 0,
-	430, 2806, 3722, 3892, 2746, 0, 0, 3285, 0, 0, 0, 0, 0, 3592, 29, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3559, 0, 1567, 0, 0,
-	0, 0, 0, 0, 0, 0, 1926, 0, 0, 0, 0, 0, 0, 0, 3272, 0, 0, 0, 362, 0, 0, 0, 0, 0, 978, 0, 3535, 0, 0, 0, 0, 1774,
-	0, 744, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2575, 2427, 3854, 0, 0, 0, 0, 0, 0, 3365, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1411, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3301, 0, 3705, 0, 0, 0, 0,
-	0, 0, 218, 0, 0, 0, 0, 0, 0, 0, 0, 1337, 0, 0, 0, 2782, 938, 0, 1449, 2883, 257, 0, 0, 1278, 0, 1887, 3231, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 922, 0, 0, 0, 0, 0, 0, 0, 1916, 0, 2961, 0, 0, 0, 0, 0, 0, 0, 181, 0, 0, 70, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2238, 550, 2860, 2378, 1686, 1237, 2657, 3089, 0, 0, 0, 0, 0, 0, 0, 143, 0, 0, 0, 0, 0, 3797, 0, 0, 1372,
-	0, 0, 3420, 1426, 0, 0, 0, 0, 0, 3660, 0, 1884, 0, 0, 0, 0, 0, 2621, 0, 0, 0, 2212, 376, 0, 0, 3651, 0, 0, 0, 0, 0, 0,
-	74, 0, 2730, 1209, 0, 0, 2420, 0, 2355, 0, 0, 0, 2696, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3807, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3819, 0, 0, 0, 0, 0, 0, 3878, 0, 0, 0, 0, 0, 0, 0, 2034, 2469, 0, 0, 0, 1656, 0, 0, 0, 1434, 0, 0, 3897,
-	0, 0, 496, 0, 0, 0, 0, 2695, 0, 0, 1841, 0, 0, 0, 0, 0, 0, 0, 2145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 179,
-	2908, 1626, 2669, 0, 2870, 0, 0, 0, 0, 0, 0, 0, 0, 1144, 2229, 3009, 0, 0, 3601, 0, 0, 0, 0, 0, 0, 2213, 0, 0, 0, 3772, 0, 0,
-	1221, 2590, 0, 0, 0, 0, 0, 0, 1506, 3680, 0, 0, 0, 0, 0, 2422, 0, 0, 0, 0, 0, 0, 0, 0, 1469, 0, 914, 0, 3116, 0, 0, 857,
-	0, 0, 0, 191, 2982, 0, 0, 0, 0, 0, 0, 1079, 2053, 2693, 3429, 0, 0, 0, 0, 0, 830, 0, 0, 355, 0, 0, 0, 2546, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 714, 0, 0, 208,
-	0, 0, 1997, 2087, 2458, 3740, 0, 3332, 0, 661, 959, 3054, 3160, 0, 0, 284, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3642, 0, 0, 521, 1865,
-	0, 0, 1655, 0, 3735, 0, 0, 0, 0, 0, 2044, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3690, 917, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1943, 817, 2227, 3349, 0, 0, 0, 0, 0, 3310, 3034, 0, 3236, 3906, 0, 0, 0, 0, 0, 0, 0, 2771, 0, 0, 0, 3237, 2654, 0, 1539, 0, 0, 0,
-	0, 0, 0, 1844, 3399, 0, 0, 0, 0, 1166, 0, 55, 0, 0, 0, 3692, 939, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1239,
-	0, 0, 642, 0, 620, 2805, 3003, 3832, 0, 0, 0, 0, 0, 955, 0, 3153, 0, 0, 3636, 0, 0, 0, 1454, 0, 0, 0, 0, 0, 1677, 0, 0, 1272,
-	0, 1863, 0, 0, 0, 303, 3585, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 629, 0,
-	0, 0, 0, 0, 0, 3035, 0, 3260, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3112, 1596, 3023, 3536, 1708, 0, 0, 1063, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1055, 0, 0, 2076, 0, 0, 0, 586, 0, 0, 0, 2384, 338, 2701, 0, 0, 0, 1101, 0, 0, 0, 2447, 0,
-	0, 3268, 0, 280, 0, 0, 0, 2115, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3317, 0, 0, 1306, 0, 3118, 0, 0, 761, 923, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2645, 0, 0, 0, 0, 0, 2168, 0, 0, 0, 3728, 0, 0, 0, 3173, 0, 0, 0, 0,
-	0, 0, 921, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3065, 0, 1889, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 227, 3115,
-	2777, 0, 0, 3534, 0, 0, 3019, 482, 3175, 0, 1254, 0, 880, 0, 0, 2744, 0, 0, 0, 0, 2075, 2040, 1739, 3748, 2857, 3262, 3683, 0, 2641, 2571, 0, 0,
-	0, 0, 0, 0, 0, 2286, 0, 0, 0, 0, 0, 2342, 0, 0, 0, 0, 0, 3354, 3823, 0, 0, 1152, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3546, 0, 0, 0, 0, 0, 0, 1729, 0, 0, 2140, 0, 1879, 0, 0, 0, 0, 3184, 0, 0, 1346, 3762, 0, 0, 0, 0, 0,
-	0, 1031, 0, 2651, 0, 0, 0, 0, 2066, 0, 0, 0, 0, 0, 2519, 0, 0, 0, 0, 0, 0, 0, 0, 594, 2889, 0, 0, 3544, 156, 1109, 0, 0,
-	0, 0, 0, 0, 1494, 0, 0, 0, 0, 1967, 0, 0, 2054, 1919, 0, 0, 0, 0, 0, 2375, 2738, 3616, 0, 0, 2930, 0, 0, 1792, 1768, 0, 0, 0,
-	0, 626, 0, 0, 2043, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2184, 0, 0, 0, 0, 0, 0, 0, 0, 543, 0, 0, 271, 916, 2830,
-	0, 1563, 3155, 236, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 768, 0, 0, 0, 0, 0, 0, 0, 0, 294, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 406, 1827, 1979, 0, 0, 0, 0, 0, 3035, 0, 0, 0, 0, 1934, 0, 0,
+	0, 0, 2144, 0, 0, 0, 0, 0, 1287, 1083, 0, 0, 0, 0, 2739, 0, 0, 0, 0, 0, 867, 2175, 0, 0, 0, 0, 532, 0, 860, 0, 3884, 380,
+	0, 0, 0, 0, 0, 0, 3149, 0, 0, 3918, 503, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1198, 0, 346, 0, 0, 0, 0, 2562, 2723, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 875, 0, 3813, 3423, 0, 1176, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3497, 0, 288, 2946, 0, 1525, 0, 0, 0, 0, 0, 2560, 0, 0, 0, 0, 637, 2208, 2395, 0, 1301,
+	0, 0, 0, 0, 0, 0, 0, 0, 3307, 0, 0, 0, 0, 0, 2253, 0, 0, 0, 0, 0, 0, 321, 2029, 0, 0, 0, 0, 0, 2221, 0, 1112, 3711,
+	2477, 0, 0, 0, 0, 0, 330, 0, 0, 3709, 1900, 0, 0, 0, 0, 0, 0, 0, 0, 1653, 0, 0, 0, 0, 1363, 0, 2394, 0, 3038, 1564, 0, 949,
+	564, 1939, 0, 413, 0, 0, 0, 0, 409, 0, 702, 0, 0, 0, 0, 3417, 0, 3128, 0, 0, 0, 0, 0, 0, 425, 2542, 0, 1877, 0, 0, 0, 0,
+	0, 0, 3465, 2632, 0, 0, 521, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1638, 46, 0, 0, 0, 0, 0, 0, 0, 2811, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 997, 546, 0, 0, 791, 3807, 0, 0, 0, 0, 0, 0, 0, 0, 2184, 1829, 3222, 0, 3284, 0, 0, 0, 2681, 0, 0, 53, 793, 2978, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 842, 185, 0, 0, 0, 2135, 2596, 0, 0, 1744, 0, 0, 0, 55, 0, 0, 0, 0, 0, 1271, 0, 0,
+	781, 0, 2672, 3326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2237, 2686, 3739, 0, 0, 300, 2177, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1794, 0, 2013, 1484, 0, 0, 0, 0, 0, 0, 0, 0, 0, 193, 2537, 383, 102, 962, 3746, 0, 0, 1476, 0, 2236, 3646, 0, 0, 0, 0,
+	0, 0, 0, 0, 1117, 0, 2887, 0, 0, 0, 0, 0, 0, 0, 0, 1823, 0, 0, 0, 0, 0, 0, 0, 0, 2479, 0, 0, 0, 0, 3863, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1058, 0, 0, 0, 0, 3413, 1627, 0, 0, 3910, 0, 0, 0, 2733, 1529, 0, 1733,
+	2252, 0, 0, 0, 0, 0, 0, 0, 726, 2312, 2799, 3115, 0, 0, 0, 0, 0, 0, 1761, 0, 0, 2728, 0, 0, 0, 0, 0, 0, 2852, 349, 3124, 2087,
+	0, 0, 0, 0, 0, 0, 0, 877, 3258, 1951, 0, 0, 0, 3824, 0, 0, 0, 0, 0, 0, 444, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2706, 0, 0, 0, 0, 0, 0, 2520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 650, 0,
+	0, 0, 0, 273, 0, 0, 0, 0, 0, 485, 1267, 2569, 0, 0, 3565, 0, 0, 2114, 0, 2367, 0, 13, 0, 0, 0, 1913, 0, 1833, 2958, 0, 0, 0,
+	0, 0, 0, 1905, 0, 2972, 0, 0, 0, 263, 0, 0, 0, 2610, 0, 0, 0, 0, 0, 0, 0, 495, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	332, 0, 0, 473, 0, 0, 0, 0, 2008, 0, 0, 0, 0, 508, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3168, 0, 0, 0, 3939, 0,
+	0, 3401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3750, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1861, 0, 0, 0, 0, 2129, 0, 0, 81, 388, 2600, 3280, 0, 0, 0, 1418, 0, 0, 0, 0, 0, 0, 0, 0, 3752, 2289, 0, 3888, 0, 0, 0, 0,
+	0, 0, 0, 0, 1376, 0, 1263, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2555, 2152, 0, 663, 0, 0, 0, 3505, 0, 0,
+	0, 0, 1145, 2207, 0, 0, 1211, 0, 1780, 0, 0, 0, 3111, 0, 0, 3002, 0, 0, 0, 176, 0, 1474, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1313, 0, 0, 922, 2886, 0, 2715, 0, 0, 1193, 0, 0, 0, 0, 0, 3206, 0, 0, 0, 0, 506, 0, 0, 0, 0, 0, 0, 0, 1838, 0, 0, 0,
+	0, 0, 3080, 0, 0, 0, 0, 538, 0, 0, 0, 0, 118, 0, 0, 0, 0, 0, 3909, 0, 0, 2674, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1032, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1720, 0, 0, 2037, 3791, 0, 0, 0, 1438, 0, 0, 2209,
+	0, 0, 0, 2549, 0, 0, 2566, 0, 3550, 1708, 1950, 0, 0, 1370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1519, 2434, 0, 0,
+	0, 0, 0, 0, 1652, 0, 0, 419, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 408, 3460, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 313, 0, 0, 0, 0, 0, 0, 1328, 0, 0, 0, 0, 0, 0, 2402, 0, 2158, 0, 0, 126, 0, 0, 0, 0, 0, 0, 0, 2775, 0,
+	0, 0, 0, 0, 0, 3464, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2749, 0, 0, 0, 0, 0, 0, 3411, 3864, 0, 2055, 2109, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 703, 0, 0, 0, 0, 0, 0, 0, 0, 688, 0, 0, 0, 1247, 0, 0, 2121, 2777, 0, 2564, 0, 0, 0, 0,
+	0, 2758, 0, 0, 0, 0, 0, 1272, 1677, 1782, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1243, 0, 0, 0, 0, 0, 0, 428, 0, 0, 0, 0, 0,
+	0, 0, 0, 2146, 0, 0, 2213, 3493, 0, 0, 0, 0, 0, 2790, 0, 0, 0, 0, 0, 3784, 0, 0, 0, 0, 0, 0, 1299, 0, 0, 0, 0, 0,
+	0, 1432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 578, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2699, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 146, 0, 0, 3390, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1322, 1899, 0, 0, 1541, 0, 1009, 0,
+	0, 0, 0, 0, 1523, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 947, 2581, 0, 0, 0, 0, 0, 354, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1748, 0, 0, 1469, 0, 542, 2884, 0, 467, 2532, 0, 3426, 1955, 0, 2781, 0, 384, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1520, 0, 0, 3047, 3385,
+	0, 2938, 0, 0, 0, 0, 0, 0, 0, 0, 3844, 0, 0, 0, 0, 0, 0, 1385, 0, 0, 0, 0, 2594, 0, 0, 3467, 0, 0, 0, 0, 0, 2470,
+	0, 0, 0, 936, 3207, 0, 0, 0, 2358, 0, 3722, 0, 0, 0, 2409, 0, 0, 0, 0, 3665, 0, 0, 805, 528, 1669, 3266, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2501, 0, 3933, 0, 0, 0, 0, 0, 730, 1220, 0, 0, 3520, 677, 2447, 0, 0, 0, 0, 3099, 0, 0, 1535, 0,
+	0, 1915, 0, 1841, 3524, 0, 0, 0, 0, 0, 0, 0, 2941, 728, 0, 0, 0, 0, 1179, 1226, 106, 2077, 0, 0, 0, 3438, 1132, 0, 2898, 0, 0, 0,
+	0, 0, 839, 0, 0, 0, 0, 3529, 0, 0, 0, 306, 2698, 0, 0, 3063, 2062, 0, 0, 0, 0, 2900, 1651, 0, 3523, 2606, 0, 0, 0, 0, 0, 1258,
+	0, 2804, 0, 0, 0, 0, 0, 0, 0, 0, 0, 37, 0, 0, 0, 1568, 0, 1320, 0, 0, 1204, 3084, 0, 0, 0, 1935, 0, 0, 0, 0, 0, 0,
+	1443, 2511, 2858, 0, 0, 0, 0, 0, 0, 1828, 0, 0, 0, 0, 0, 0, 0, 1273, 0, 1126, 1264, 2531, 2917, 3653, 1595, 1994, 699, 3511, 0, 511, 0, 0,
+	1174, 0, 0, 0, 0, 0, 1034, 1630, 3938, 0, 0, 999, 2400, 3537, 0, 0, 3053, 0, 2636, 0, 0, 0, 0, 0, 0, 0, 2005, 0, 0, 0, 0, 0,
+	0, 0, 828, 0, 0, 0, 0, 2748, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 975, 0, 1496, 0, 0, 2943, 0, 0, 0, 1270, 0, 0, 1924,
+	0, 0, 0, 0, 1634, 0, 0, 0, 0, 0, 0, 3648, 3765, 711, 1543, 2241, 0, 1012, 0, 2364, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1705, 0, 0, 0, 0, 767, 0, 0, 0, 0, 0, 3846, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2325, 0, 0, 0, 82, 0, 0, 0,
+	0, 2916, 0, 0, 0, 1514, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 195, 0, 0, 0, 0, 0, 0, 305, 3145, 1060, 0,
+	0, 3440, 2142, 0, 0, 0, 0, 0, 0, 2065, 3147, 366, 2271, 0, 0, 0, 2882, 0, 0, 0, 719, 0, 0, 0, 0, 1556, 2619, 0, 0, 0, 0, 3335,
+	0, 593, 0, 0, 0, 0, 0, 0, 1055, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1051, 0, 0, 0, 51, 915, 3350, 0, 960,
+	0, 0, 1430, 0, 0, 0, 0, 0, 0, 3313, 0, 2228, 1416, 0, 0, 226, 0, 2647, 0, 430, 0, 3512, 0, 0, 3323, 0, 0, 0, 0, 0, 0, 1202,
+	3316, 0, 0, 0, 0, 698, 0, 0, 0, 0, 2944, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3140, 0, 0, 0, 920, 0, 0, 0, 0,
+	0, 0, 1394, 0, 0, 1741, 0, 0, 0, 1023, 2754, 3272, 0, 0, 3058, 3745, 0, 0, 0, 0, 0, 2934, 0, 0, 0, 0, 1850, 0, 0, 3563, 2084, 101,
+	0, 0, 0, 3264, 0, 1783, 2539, 3920, 0, 0, 0, 0, 2484, 0, 0, 0, 656, 748, 1661, 1577, 0, 0, 3875, 0, 0, 200, 23, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3367, 0, 0, 0, 0, 1128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1194, 0, 0, 3798, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3868, 3004, 0, 0, 0, 3381, 0, 0, 0, 0, 1949, 1709, 2018, 0, 2122, 0, 0, 0, 0, 0, 1879, 0, 0, 0, 2793, 0, 0, 2354,
+	0, 0, 0, 0, 1776, 0, 0, 0, 0, 0, 0, 0, 586, 0, 671, 0, 0, 317, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1538, 3483, 0, 0, 3277,
+	0, 3353, 0, 1250, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2368, 2299, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2269, 3588, 0, 0, 0, 0, 0, 2085, 0,
+	0, 0, 0, 3076, 3237, 0, 1820, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 874, 0, 3806, 0, 206, 1527, 2433, 1773, 3089, 0,
+	0, 0, 939, 0, 0, 218, 0, 0, 0, 0, 0, 0, 0, 0, 1478, 0, 0, 0, 0, 0, 1870, 0, 0, 0, 0, 0, 2404, 0, 2720, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2546, 397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 392, 958, 0, 0, 0, 0, 0, 0, 3694, 0, 0, 3265,
+	3250, 0, 0, 0, 197, 0, 2508, 0, 0, 2923, 0, 0, 0, 0, 0, 0, 1039, 0, 783, 0, 3109, 1940, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 277, 0, 338, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 190, 0, 0, 0, 0, 3153, 0, 402, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2250, 0, 2904, 2377, 3534, 0, 0, 2099, 3486, 0, 0, 833, 0, 946, 0, 0, 0, 2838, 549, 754, 1151, 0, 0, 0, 0, 0, 3934, 121,
+	271, 0, 0, 0, 2743, 0, 0, 0, 0, 3819, 0, 0, 0, 0, 3144, 0, 0, 2296, 1095, 2801, 0, 0, 0, 0, 3163, 0, 0, 0, 0, 0, 3538, 815,
+	0, 0, 0, 0, 0, 1743, 0, 2493, 0, 2153, 0, 0, 0, 449, 0, 326, 0, 2932, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1983, 0, 0, 0, 0,
+	2219, 0, 0, 0, 0, 0, 3677, 0, 0, 0, 0, 0, 0, 0, 0, 1938, 0, 2384, 3329, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 714, 0, 0, 0, 0, 0, 943, 0, 0, 0, 0, 0, 0, 0, 820, 615, 0, 0, 0, 0, 0,
+	0, 670, 0, 0, 0, 1739, 0, 0, 0, 0, 0, 0, 0, 443, 0, 0, 0, 0, 0, 1364, 299, 3347, 0, 0, 0, 0, 0, 0, 736, 0, 0, 0,
+	0, 0, 2264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2767, 0, 0, 1670, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 524, 0, 2612, 3178, 0, 0, 0, 0, 0, 0, 0, 2817, 0, 0, 0, 0, 0,
+	0, 0, 897, 1139, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1699, 0, 0, 2307, 0, 0, 0, 0, 0, 0, 0, 2969, 394, 0, 0, 0,
+	0, 2046, 0, 705, 0, 0, 0, 609, 0, 0, 1511, 2892, 0, 0, 0, 3043, 991, 0, 0, 86, 2860, 3733, 335, 490, 0, 0, 2042, 3927, 47, 0, 0, 2897,
+	0, 0, 0, 0, 0, 390, 2366, 0, 0, 0, 0, 0, 0, 1790, 3776, 0, 0, 2423, 0, 0, 0, 1779, 2798, 0, 0, 0, 0, 602, 3249, 3843, 0, 0,
+	0, 1016, 0, 0, 2924, 0, 0, 0, 0, 0, 0, 0, 0, 0, 357, 0, 592, 0, 0, 0, 0, 0, 0, 0, 3568, 1346, 0, 0, 0, 3202, 0, 0,
+	0, 988, 0, 3620, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1141, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2725, 246, 2154, 2717, 3731, 0, 0, 0,
+	3603, 0, 0, 0, 0, 0, 3192, 0, 0, 0, 0, 0, 2412, 0, 205, 0, 0, 606, 0, 0, 0, 459, 642, 52, 0, 0, 2910, 0, 0, 1504, 0, 0,
+	3763, 0, 0, 0, 0, 1818, 0, 0, 972, 0, 2231, 0, 0, 0, 0, 0, 0, 0, 966, 0, 0, 0, 0, 1028, 0, 0, 0, 1681, 0, 0, 0, 0,
+	0, 0, 834, 0, 0, 3573, 0, 0, 0, 0, 0, 0, 0, 0, 1064, 0, 1749, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 160, 1101, 1798, 0,
+	3586, 2171, 3721, 0, 2764, 0, 712, 0, 0, 0, 0, 0, 0, 3811, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1788, 0, 0, 0, 0, 35, 1574,
+	0, 0, 1460, 0, 0, 0, 3472, 0, 2833, 0, 0, 0, 0, 0, 3211, 0, 0, 1393, 3781, 0, 0, 420, 1339, 43, 0, 0, 0, 0, 0, 3095, 0, 0,
+	0, 0, 718, 659, 3482, 0, 0, 0, 0, 2592, 0, 0, 0, 2284, 0, 0, 0, 0, 573, 765, 2255, 0, 1562, 2521, 0, 0, 0, 2003, 2373, 983, 2746, 2876,
+	1149, 3715, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1916, 3445, 0, 0, 0, 806, 935, 0, 0, 0, 2779, 0, 0, 0, 0, 0, 0, 3116,
+	0, 3094, 0, 598, 0, 3274, 0, 0, 0, 131, 150, 455, 0, 0, 0, 0, 2772, 0, 0, 0, 0, 0, 0, 3172, 0, 995, 1694, 2682, 0, 0, 0, 0,
+	0, 3334, 3453, 0, 0, 0, 514, 0, 0, 0, 0, 0, 0, 0, 0, 0, 512, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3656, 752, 788, 2247, 0, 0, 372, 3027, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1424, 0, 0, 0, 0, 0, 0, 0, 0, 2093, 0, 0, 0, 3091,
+	0, 0, 0, 0, 1579, 0, 0, 0, 0, 0, 0, 0, 0, 0, 931, 0, 0, 0, 0, 0, 0, 1277, 1876, 0, 0, 0, 0, 0, 0, 1499, 1948, 0,
+	885, 0, 0, 0, 0, 0, 0, 2750, 0, 0, 0, 0, 0, 1639, 1037, 2448, 2471, 3672, 0, 0, 0, 1810, 0, 848, 3516, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1215, 0, 1403, 0, 0, 0, 1417, 0, 0, 626, 981, 0, 0, 0, 779, 0, 0, 0, 0, 963, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 282, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2573, 0, 0, 1077, 1456, 0, 0, 0, 0, 0, 0, 3259, 0, 0, 0,
+	0, 0, 1613, 1682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 561, 786, 1706, 2329, 1312, 0, 0, 0, 0, 464, 0, 0, 0, 0, 0, 0, 0, 0,
+	3506, 0, 324, 0, 1031, 0, 0, 0, 0, 2396, 0, 2862, 0, 0, 0, 0, 0, 0, 3891, 0, 0, 0, 0, 0, 0, 0, 908, 2742, 0, 0, 0, 0,
+	0, 2157, 0, 0, 0, 0, 0, 0, 0, 818, 0, 2179, 2942, 0, 0, 0, 0, 3239, 0, 204, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 57, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3108, 0, 89, 0, 2545, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1575, 0, 0, 0, 0, 0, 0, 270, 768, 3024, 0, 891, 821, 0, 0, 0, 0, 0, 548, 0,
+	0, 0, 0, 0, 0, 2574, 0, 0, 898, 2304, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2538, 0, 0, 2621, 0, 2685, 0, 0, 2363, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 803, 2510, 0, 1609, 520, 0, 0, 0, 0, 0, 1159, 0, 0, 0, 0, 0, 0, 2769, 0, 0, 1022, 0, 0, 917, 974,
+	3760, 0, 0, 0, 0, 0, 0, 289, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1109, 0, 2785, 0, 0, 0, 2021, 0, 0, 478, 0, 0, 0,
+	0, 3877, 0, 0, 937, 0, 0, 0, 0, 1665, 0, 0, 0, 942, 2868, 0, 0, 0, 0, 0, 0, 3268, 0, 3242, 2489, 0, 0, 0, 0, 0, 0, 0,
+	787, 0, 0, 0, 0, 199, 0, 0, 0, 0, 0, 0, 2156, 2783, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3432, 411, 0, 3318, 0, 0, 3201, 3396,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 634, 771, 1518, 1691, 2315, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 526, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3687, 0, 0, 0, 0, 2403, 3283, 0, 0, 0, 2076, 0, 124, 0, 0, 0, 0, 1485, 0, 0, 1718, 0, 3878, 2091,
+	0, 1646, 0, 0, 0, 0, 0, 0, 0, 2350, 0, 0, 0, 1072, 0, 0, 0, 487, 0, 0, 0, 1621, 0, 0, 589, 1197, 0, 0, 0, 1232, 2053, 3902,
+	0, 0, 0, 0, 0, 3671, 0, 3584, 0, 0, 3714, 3205, 0, 0, 0, 0, 0, 0, 434, 0, 0, 0, 0, 0, 0, 0, 0, 2824, 0, 0, 1622, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 596, 1248, 784, 0, 0, 527, 0, 0, 0, 0, 1433, 0, 0, 0, 3895, 0, 0, 347, 0,
+	0, 0, 0, 0, 54, 1632, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1821, 0, 0, 0, 0, 0, 0, 0, 0, 570, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3301, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 142, 1953, 19,
+	0, 3470, 0, 0, 1383, 0, 0, 3592, 2311, 0, 0, 0, 0, 0, 0, 0, 3104, 0, 0, 1755, 0, 0, 0, 0, 0, 3416, 0, 0, 0, 0, 0, 3345,
+	1862, 0, 0, 838, 0, 3578, 0, 1229, 0, 0, 0, 0, 0, 2346, 2401, 3851, 0, 0, 0, 0, 1357, 0, 0, 1487, 0, 0, 0, 0, 0, 3322, 3619, 2870,
+	0, 0, 0, 0, 1288, 0, 0, 0, 1451, 0, 0, 0, 0, 0, 515, 1162, 0, 0, 0, 0, 0, 3796, 0, 0, 2488, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1679, 0, 0, 0, 0, 0, 742, 2558, 1380, 3941, 0, 312, 0, 1399, 2598, 0, 0, 0, 3931, 0, 0, 0, 0, 3623, 0, 1203, 1365, 0,
+	613, 0, 0, 0, 0, 0, 0, 2604, 0, 0, 831, 0, 0, 0, 0, 0, 3591, 0, 0, 3852, 1102, 2127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	607, 0, 0, 0, 1563, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2485, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 785, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1797, 2638, 0, 0, 0, 0, 0, 0, 0, 0, 1004, 0, 0,
+	0, 576, 3531, 0, 0, 1791, 1269, 0, 0, 1093, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2572, 0, 0, 3935, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2762, 0, 0, 0, 797, 2971, 0, 2496, 0, 3499, 0, 0, 0, 0, 3930, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2112, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 482, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2950, 0, 0, 1227, 707, 0, 0, 0, 0, 1319, 0, 0, 0, 0, 0, 0, 3817, 0, 0, 0, 0, 0, 0, 3879, 0, 0, 0, 0, 2283, 0, 0, 1728,
+	3083, 0, 0, 0, 0, 0, 0, 892, 3899, 0, 0, 0, 0, 0, 39, 0, 597, 0, 0, 0, 0, 0, 0, 0, 2188, 0, 0, 0, 0, 0, 3281, 0,
+	0, 0, 2023, 0, 0, 0, 0, 0, 0, 0, 2075, 0, 0, 2194, 0, 0, 0, 0, 1008, 2104, 0, 0, 0, 0, 0, 723, 0, 0, 0, 0, 0, 2040,
+	0, 0, 0, 0, 0, 0, 1931, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3635, 1853, 0, 62, 2730, 220, 221, 3446, 0, 0, 0, 0, 0,
+	0, 232, 1641, 0, 3921, 0, 0, 0, 2780, 0, 2324, 2650, 0, 1707, 0, 563, 0, 0, 393, 0, 640, 2168, 0, 674, 0, 0, 0, 0, 1265, 0, 0, 0,
+	0, 0, 0, 0, 0, 2149, 2503, 0, 3871, 0, 846, 0, 0, 0, 0, 0, 0, 0, 14, 2386, 0, 0, 0, 0, 0, 0, 928, 0, 0, 0, 2318, 0,
+	0, 138, 0, 0, 0, 1631, 0, 0, 439, 2642, 0, 3676, 0, 8, 0, 0, 0, 0, 0, 3641, 0, 0, 0, 761, 0, 0, 0, 534, 0, 0, 0, 0,
+	0, 0, 0, 3572, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1875, 0, 0, 0, 0, 0, 1123, 0, 906, 0, 0, 0, 0, 0, 0, 0, 252,
+	0, 0, 0, 181, 2727, 1189, 3130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3926, 0, 0, 251, 0, 735, 3303, 0, 0, 0, 0, 2872, 0, 0, 0, 0,
+	0, 3548, 0, 0, 0, 0, 0, 3232, 0, 0, 0, 616, 0, 0, 1420, 907, 1003, 0, 0, 0, 0, 766, 2097, 0, 0, 0, 0, 3088, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2032, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1175, 0, 0, 0, 0, 0, 0, 2345, 0, 0, 0, 0, 1888, 2994, 887,
+	0, 0, 0, 0, 0, 2576, 0, 0, 2050, 2458, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1274, 0, 0, 0, 1089, 2089, 0, 0, 0, 0, 316, 0, 0,
+	2012, 0, 3199, 0, 0, 0, 0, 2548, 0, 2504, 0, 2551, 0, 0, 2908, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2826, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 378, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1173, 0, 809, 280, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3808,
+	0, 0, 0, 1696, 2931, 0, 0, 0, 0, 0, 0, 0, 0, 1069, 0, 0, 3231, 3013, 0, 0, 1778, 1043, 1236, 2603, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1971, 1517, 0, 758, 0,
+	0, 2082, 3613, 471, 0, 0, 0, 353, 496, 0, 0, 0, 0, 0, 1751, 0, 0, 0, 1097, 1734, 0, 0, 0, 2945, 0, 0, 0, 0, 0, 0, 0, 0,
+	608, 655, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1895, 1923, 0, 0, 0, 0, 2024, 0, 0, 0, 0, 0, 741, 2043, 2293, 0, 0, 0, 0, 0, 0,
+	1070, 1937, 0, 0, 0, 0, 1597, 0, 0, 0, 0, 0, 2881, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2631, 0, 0, 0, 0, 0,
+	0, 0, 2707, 0, 0, 0, 3794, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 638, 1391, 462, 1657, 1814, 0, 0, 3485, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 6, 0, 0, 0, 0, 0, 0, 994, 1617, 0, 0, 1663, 0, 1986, 0, 0, 2744, 0, 1896, 0, 0, 2857, 0, 0, 0, 0, 40, 323, 2035, 3402,
+	3452, 2571, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 426, 3171, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2407, 3587, 0, 0, 0, 0, 0, 0, 0, 0, 1384, 0, 1516, 0, 0, 0, 3230, 1468, 2487, 1756, 3473, 0, 0, 1292, 0, 0, 1857,
+	0, 1163, 3724, 0, 0, 0, 2550, 2675, 0, 1531, 0, 0, 0, 0, 0, 0, 170, 2297, 0, 0, 0, 727, 1343, 2732, 955, 1307, 0, 0, 0, 0, 0, 0,
+	0, 0, 535, 0, 0, 2333, 0, 136, 571, 3640, 0, 0, 0, 1725, 0, 0, 3598, 0, 0, 0, 1402, 3369, 0, 0, 0, 0, 0, 2192, 0, 0, 0, 1184,
+	0, 0, 3050, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1762, 0, 0, 0, 0, 0, 3894, 0, 0, 0, 0, 1809, 0, 0, 0, 0, 0, 0,
+	0, 0, 196, 1164, 0, 0, 0, 0, 0, 743, 1303, 293, 0, 1491, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1076, 0, 0, 0, 3298, 1136, 2351, 2622,
+	412, 2787, 2869, 3392, 0, 0, 0, 1859, 0, 3134, 0, 0, 3270, 0, 0, 73, 0, 0, 0, 0, 107, 0, 2970, 0, 0, 245, 0, 0, 0, 2499, 0, 0,
+	2666, 0, 0, 1347, 0, 248, 753, 1053, 2816, 3441, 163, 337, 0, 0, 1110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1973, 2836, 697, 0, 0, 0, 0,
+	0, 0, 0, 747, 0, 0, 0, 0, 0, 0, 0, 310, 0, 0, 979, 0, 0, 484, 558, 2514, 91, 0, 298, 1534, 0, 0, 2561, 3391, 0, 0, 0, 0,
+	2339, 0, 0, 2963, 0, 3388, 0, 1772, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 61, 0, 3069, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3577, 0, 0, 989, 2770, 0, 0, 0, 2270, 0, 0, 687, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2547, 0, 945,
+	0, 0, 1759, 423, 1522, 0, 0, 1958, 0, 1817, 0, 0, 0, 0, 1843, 0, 0, 0, 0, 0, 3885, 0, 1082, 2139, 0, 1252, 3044, 2635, 3638, 0, 111, 0,
+	0, 0, 0, 0, 0, 0, 0, 3291, 0, 0, 0, 0, 0, 0, 0, 879, 0, 0, 0, 0, 0, 3924, 1757, 0, 0, 0, 2973, 2991, 0, 0, 0, 0,
+	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1784, 0, 0, 0, 0, 0, 0, 0, 0, 1455, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1975, 0, 0, 0, 0, 0, 0, 3723, 3164, 0, 0, 3651, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1256, 2657, 0, 0, 2645, 0, 0, 0, 234, 0, 0, 776, 2878, 0, 0, 2871, 0, 0, 0, 0, 2183, 695, 0, 3832, 1223, 2791, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2570, 0, 0, 3826, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 755, 0, 724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2506, 0, 0, 0, 0, 694, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2649, 0, 3005, 0, 654, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1321, 0, 0, 0, 452, 0, 0, 0, 2995, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 987, 0, 0, 0,
+	0, 0, 0, 1366, 0, 0, 0, 3282, 0, 0, 0, 0, 183, 933, 2381, 1408, 2831, 0, 0, 0, 0, 0, 3643, 0, 0, 0, 0, 0, 0, 0, 0, 1716,
+	0, 0, 0, 0, 1435, 0, 0, 0, 0, 0, 0, 0, 0, 0, 516, 212, 0, 0, 0, 0, 0, 971, 0, 0, 0, 0, 0, 0, 0, 3087, 0, 0,
+	0, 0, 3755, 1883, 3056, 0, 1528, 0, 0, 0, 2517, 0, 0, 0, 0, 1459, 0, 567, 2468, 3680, 1046, 0, 0, 0, 3228, 0, 0, 0, 0, 0, 1494, 0,
+	0, 0, 0, 0, 1056, 2466, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3670, 0, 0, 2936, 0, 0, 0, 0, 0, 0, 0, 559, 0, 0,
+	0, 0, 0, 1214, 0, 0, 0, 0, 0, 0, 0, 0, 807, 0, 0, 1148, 0, 0, 0, 0, 1196, 22, 0, 0, 0, 0, 0, 0, 0, 3436, 0, 1615,
+	2064, 3136, 0, 0, 3540, 1500, 0, 0, 0, 0, 1845, 0, 0, 1167, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3233, 1154, 0, 0, 0, 0, 0, 364,
+	2428, 0, 0, 2589, 0, 0, 1588, 0, 0, 0, 0, 0, 0, 605, 0, 3046, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1891, 802, 1231, 3127, 0, 0, 2583,
+	0, 0, 0, 0, 2282, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2712, 0, 0, 0, 1434, 0, 0, 0, 0, 0, 3117, 0, 3742, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1625, 0, 0, 0, 0, 98, 0, 2736, 0, 0, 0, 0, 0, 1610, 0, 0, 0, 0, 3332, 0, 0,
+	0, 0, 0, 0, 0, 0, 1190, 0, 0, 0, 2692, 0, 0, 0, 556, 0, 1912, 852, 1767, 0, 0, 0, 0, 1344, 0, 0, 2911, 3903, 114, 0, 0, 0,
+	174, 0, 0, 0, 868, 0, 0, 0, 0, 2673, 0, 0, 1740, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3433, 934, 0, 2863, 0, 0, 0, 0,
+	0, 0, 0, 0, 322, 2859, 0, 2624, 125, 0, 0, 0, 0, 0, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 0, 0, 3410, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3515, 0, 0, 3305, 0, 3260, 0, 0, 10, 0, 0, 0, 3188, 0, 1540, 0, 0, 0, 0, 0, 405, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2025, 0, 0, 0, 0, 0, 0, 1059, 0, 1086, 0, 0, 72, 2405, 0, 0, 0, 0, 700, 648, 0, 0, 0, 3414, 2903, 0, 0,
+	0, 0, 0, 0, 0, 3775, 1982, 0, 0, 0, 0, 0, 0, 0, 932, 0, 0, 0, 0, 0, 0, 2880, 0, 0, 645, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1805, 0, 1171, 0, 2747, 0, 0, 0, 0, 0, 3860, 0, 0, 1372, 830, 0, 0, 0, 0, 249, 1400, 3532, 3561, 0,
+	440, 0, 0, 1208, 2654, 2334, 0, 0, 0, 0, 0, 973, 0, 2370, 0, 0, 2267, 0, 2066, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 179, 1254, 0, 3513, 1047, 0, 826, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3916, 0, 0, 1466, 1806, 0, 0,
+	0, 0, 0, 2494, 0, 0, 0, 0, 0, 2372, 658, 3759, 0, 0, 0, 3421, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1074, 0, 0, 3605, 1851, 1048,
+	3425, 0, 0, 0, 0, 543, 1426, 1687, 3526, 2483, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3214, 0, 513, 2098, 3847, 3606, 0, 0, 0, 2687, 0, 0, 0,
+	0, 982, 0, 0, 2079, 0, 0, 0, 0, 0, 0, 2505, 0, 0, 0, 977, 2143, 2439, 0, 418, 0, 0, 2998, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2689, 0, 0, 0, 0, 3175, 3364, 0, 0, 1377, 0, 0, 3296, 0, 0, 0, 0, 2759, 0, 0, 0, 0, 0, 0, 0,
+	0, 149, 0, 0, 0, 0, 0, 1678, 2591, 0, 0, 0, 3821, 0, 0, 0, 32, 2568, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1396, 0, 0,
+	0, 0, 0, 2020, 0, 3062, 2258, 2679, 0, 0, 0, 2491, 0, 0, 0, 0, 3241, 603, 0, 0, 2060, 0, 0, 49, 0, 0, 0, 0, 0, 948, 0, 0,
+	0, 0, 0, 0, 0, 1676, 0, 2714, 0, 909, 0, 0, 0, 3740, 0, 0, 0, 0, 3018, 0, 1338, 1660, 0, 0, 2662, 0, 231, 445, 0, 3157, 1219, 3774,
+	0, 0, 3133, 1131, 0, 0, 0, 1963, 3382, 0, 0, 0, 0, 3797, 0, 0, 0, 0, 0, 967, 203, 1589, 2073, 0, 2822, 2987, 50, 3434, 0, 0, 0, 3040,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3842, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2524, 0,
+	1885, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1401, 0, 0, 0, 0, 0, 1593, 0, 0, 2295, 0, 0, 1800, 0, 0, 0, 0, 0, 0,
+	1858, 1078, 0, 1310, 0, 0, 0, 0, 0, 0, 3000, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0, 0, 0, 294, 2054, 0, 0, 0, 1461, 0, 0, 0,
+	3667, 1218, 0, 0, 0, 0, 0, 2443, 3158, 3225, 0, 0, 1614, 900, 0, 2902, 0, 0, 0, 453, 0, 0, 0, 0, 0, 0, 0, 0, 0, 800, 0, 0,
+	0, 0, 0, 0, 0, 0, 2415, 3137, 0, 0, 0, 552, 0, 0, 0, 0, 0, 0, 3319, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1793, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2993, 2031, 3338, 2693, 0, 0, 3368, 0,
+	2535, 0, 3234, 0, 0, 0, 0, 2130, 1152, 2455, 0, 63, 0, 0, 0, 0, 0, 0, 1146, 2230, 0, 0, 2422, 0, 3861, 0, 0, 0, 0, 0, 437, 0,
+	3408, 0, 0, 0, 0, 0, 0, 0, 0, 1477, 0, 0, 0, 0, 0, 0, 2027, 870, 442, 2263, 3764, 0, 0, 2038, 3468, 2107, 1361, 0, 0, 0, 2001, 343,
+	0, 0, 0, 2124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1908, 0, 0, 3037, 3801, 0, 0, 1284, 0, 0, 0, 2009, 0, 262, 333, 2665, 3876, 0, 0,
+	0, 0, 3887, 0, 0, 0, 0, 0, 0, 2757, 0, 0, 0, 0, 0, 0, 0, 0, 224, 0, 0, 0, 764, 1324, 1998, 0, 284, 1304, 2044, 194, 240, 2845,
+	0, 0, 0, 0, 0, 2170, 3057, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3882, 0, 0, 0, 2806, 0, 539, 0, 519, 0, 1999, 0,
+	0, 0, 0, 2138, 0, 1462, 0, 0, 0, 1351, 3661, 0, 2426, 0, 0, 1799, 278, 3400, 0, 0, 0, 0, 0, 0, 0, 0, 1503, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1693, 0, 823, 1837, 0, 0, 0, 0, 0, 0, 1015, 0, 2, 628, 3917, 646, 1201, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 474, 3015, 1537, 0, 0, 2738, 0, 0, 0, 3429, 0, 0, 0, 0, 0, 0, 0, 116, 1703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1561, 0, 0, 0, 0, 242, 0, 0, 0, 0, 331, 0, 3079, 0, 3835, 0, 3853, 0, 0, 0, 1673, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3654, 0, 0, 0, 3001, 0, 0, 2919, 0, 0, 0, 0, 3380, 0, 0, 1507, 0, 0, 0, 0, 0, 0, 0, 1121, 2990, 2442, 0, 3299, 0, 0, 108,
+	0, 0, 0, 0, 0, 0, 307, 0, 0, 0, 0, 0, 2430, 0, 0, 0, 2948, 0, 0, 0, 0, 0, 0, 2834, 2492, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 599, 0, 555, 0, 3196, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1335, 2688, 0, 0, 0, 0, 0, 1333, 0, 0, 1825, 0, 0, 0, 0, 0, 0, 3456, 3621, 0, 1020, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2205, 0, 0, 0, 0, 0, 0, 0, 0, 1410, 0, 3363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1368, 0, 0, 0, 3727,
+	0, 0, 0, 0, 1815, 0, 0, 0, 0, 0, 1967, 1317, 0, 0, 3078, 1241, 3556, 0, 0, 0, 2544, 0, 0, 0, 3615, 0, 0, 2507, 0, 1422, 0, 0,
+	1369, 0, 34, 77, 3360, 3678, 0, 74, 433, 1080, 0, 0, 0, 1021, 0, 3393, 2126, 0, 0, 0, 0, 1458, 0, 0, 0, 58, 0, 0, 0, 0, 0, 0,
+	1050, 1785, 0, 0, 0, 458, 3802, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3462, 0, 0, 0, 2497, 0, 0, 0, 0, 0, 0, 0, 851, 0, 0,
+	0, 0, 0, 0, 1587, 1730, 3337, 0, 0, 0, 0, 0, 0, 2342, 0, 0, 0, 0, 0, 0, 0, 2411, 0, 117, 1991, 0, 0, 0, 2755, 0, 824, 0,
+	314, 0, 669, 3361, 0, 0, 2623, 0, 0, 1289, 0, 0, 0, 873, 0, 0, 0, 0, 0, 0, 0, 0, 523, 2808, 827, 0, 862, 1987, 0, 3377, 2840, 0,
+	0, 0, 0, 0, 0, 1104, 0, 0, 0, 0, 0, 0, 3712, 0, 0, 0, 0, 0, 0, 0, 0, 3904, 0, 159, 0, 1172, 0, 0, 0, 0, 0, 3636,
+	2893, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1735, 0, 0, 0, 0, 0, 0, 2203, 2776, 0, 3820, 0, 1714,
+	1812, 1723, 2431, 0, 0, 0, 0, 1917, 0, 16, 0, 3883, 0, 0, 0, 0, 1090, 0, 0, 0, 0, 0, 3611, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1423, 0, 3155, 0, 0, 0, 0, 0, 2067, 569, 904, 2498, 0, 0, 0, 0, 0, 2365, 0, 0, 0, 178, 0, 0, 0, 3055,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 350, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1539, 0, 0, 0, 0, 0, 2301, 0, 2421, 3193, 0, 0,
+	0, 0, 0, 856, 0, 0, 0, 0, 3051, 0, 617, 0, 0, 0, 725, 0, 0, 0, 3804, 0, 0, 0, 729, 0, 0, 2070, 0, 0, 1583, 0, 0, 1329,
+	0, 0, 0, 0, 759, 2148, 0, 0, 0, 0, 0, 3118, 3463, 3152, 466, 0, 0, 0, 17, 3019, 0, 0, 0, 2374, 0, 0, 0, 0, 0, 0, 0, 3901,
+	2166, 2212, 3312, 0, 141, 0, 0, 3533, 0, 0, 0, 0, 0, 0, 0, 2721, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3466, 0, 0, 3354, 0, 188, 0, 0, 0, 500, 0, 0, 814, 0, 3031, 0, 0, 0, 0, 0, 2844, 0, 0, 0, 978, 2918, 0, 0, 3449, 0,
+	0, 2883, 0, 48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2928, 0, 0, 0, 0, 0, 0, 0, 3478, 0, 0, 0, 0,
+	0, 0, 1623, 0, 0, 0, 3915, 3574, 0, 0, 0, 2118, 0, 0, 0, 0, 2627, 0, 0, 0, 0, 0, 67, 902, 3203, 2117, 0, 3741, 0, 477, 0, 0,
+	0, 0, 0, 0, 2556, 3547, 1419, 0, 3110, 0, 2047, 0, 0, 0, 3809, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2110, 0, 0, 3514, 0, 0, 505, 468, 550, 0, 0, 738, 3190, 0, 0, 0, 1177, 0, 0, 3892, 0, 0, 1871, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 265, 2438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 749, 2907, 1282, 0, 0, 2178, 3564, 0, 0,
+	0, 0, 0, 1667, 0, 0, 0, 0, 0, 3321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1404, 2486, 0, 717, 773, 0, 0, 1006, 620, 0,
+	1557, 1886, 0, 0, 1345, 0, 0, 0, 2206, 790, 775, 3177, 2473, 0, 0, 0, 0, 0, 0, 2929, 0, 0, 0, 804, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 210, 0, 0, 3161, 2279, 2246, 0, 0, 0, 0, 0, 3221, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 525, 808, 0, 0, 0, 0, 3132,
+	0, 0, 0, 2634, 0, 0, 0, 0, 0, 865, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 985, 0, 2245, 0, 1222, 0, 0, 0, 1501, 0, 0, 0,
+	0, 0, 0, 0, 1026, 0, 0, 0, 0, 2913, 0, 0, 0, 0, 0, 0, 3502, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1965, 0, 0, 0, 1067, 1471, 0, 0, 290, 0, 454, 0, 0, 1367, 3585, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1001, 427, 0, 0, 0,
+	2462, 0, 0, 0, 0, 0, 0, 0, 0, 2052, 0, 3663, 0, 0, 0, 3908, 0, 0, 0, 0, 0, 0, 2285, 1719, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3834, 536, 3251, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1726, 0, 0, 441, 2196, 0, 0, 361, 3404, 0, 0, 0, 0, 0, 296, 0, 0, 0, 1358, 0, 0, 3581,
+	0, 0, 0, 1770, 0, 0, 0, 0, 0, 0, 1753, 257, 0, 0, 0, 0, 0, 0, 0, 0, 721, 0, 0, 0, 0, 1207, 360, 3649, 0, 2125, 0, 0,
+	0, 0, 0, 0, 0, 2585, 0, 0, 1811, 3344, 0, 0, 0, 0, 0, 0, 0, 0, 884, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1406, 0, 0, 0,
+	0, 0, 0, 0, 0, 657, 2667, 0, 0, 0, 3097, 0, 0, 479, 0, 0, 0, 0, 0, 0, 0, 1840, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2771, 926, 3521, 0, 0, 0, 0, 953, 0, 0, 0, 0, 0, 810, 0, 0, 0, 1238, 2408, 0, 1635, 1085, 0, 0, 0, 457, 0, 0, 3212, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3928, 0, 2962, 0, 0, 0, 0, 0, 1005, 0, 3471, 0, 0, 3049, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 223, 585, 0, 0, 0, 0, 1849, 0, 0, 0, 0, 0, 0, 591, 886, 1880, 0, 0, 0, 0, 0, 1604, 0, 0, 0, 2678, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2773, 3165, 0, 0, 0, 0, 3114, 0, 0, 0, 0, 0, 1156, 0, 0, 0, 0, 1359, 0, 0, 0, 0, 2694, 1702, 1449, 0, 132,
+	0, 0, 0, 2602, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 890, 0, 3747, 530, 0, 0, 0, 0, 0, 0, 2371, 0, 0, 0, 0, 1906,
+	0, 0, 0, 0, 3263, 0, 0, 0, 0, 992, 0, 0, 0, 0, 0, 0, 0, 3487, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3666, 3418, 0, 0,
+	3397, 0, 2895, 0, 0, 0, 0, 0, 1654, 0, 217, 3849, 0, 0, 3248, 0, 0, 1573, 414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1133, 0, 0, 0,
+	0, 0, 0, 2266, 631, 0, 1405, 2719, 0, 0, 0, 0, 0, 189, 0, 0, 896, 0, 0, 0, 0, 0, 651, 0, 3378, 0, 0, 1590, 0, 0, 0, 0,
+	0, 0, 760, 152, 0, 893, 0, 0, 0, 0, 0, 0, 1664, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3686, 3549, 0, 0, 0, 0, 0, 0, 901, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 836, 0, 0, 0, 0, 0, 0, 0, 0, 713, 0, 0, 0, 0, 103, 0, 0, 1752, 0, 0,
+	0, 0, 0, 0, 0, 359, 488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3767, 679, 0, 0, 0, 3200, 1316, 3906, 0, 0, 0, 2106, 3420, 3454, 3822,
+	3601, 0, 0, 0, 0, 0, 0, 0, 0, 0, 799, 0, 3455, 0, 279, 0, 0, 184, 0, 0, 0, 0, 0, 1314, 3642, 0, 0, 0, 0, 0, 0, 2201,
+	3707, 0, 3896, 0, 0, 0, 0, 0, 1427, 0, 0, 0, 0, 0, 0, 1071, 0, 2984, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2273, 0, 0, 0, 1209, 0, 2174, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3204, 568, 1526, 0, 0, 0, 0,
+	0, 0, 3356, 0, 0, 0, 0, 2848, 78, 3867, 0, 207, 85, 0, 0, 666, 0, 0, 370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1306, 1804, 0, 0, 0, 0, 0, 0, 1330, 0, 0, 0, 0, 0, 2854, 0, 0, 0, 2449, 0, 0, 2586, 0, 3036, 3570, 25, 2286, 1901, 2278, 0, 0,
+	0, 0, 0, 0, 0, 3135, 0, 0, 0, 109, 0, 0, 0, 3435, 0, 0, 0, 0, 0, 0, 0, 1764, 1068, 2151, 1996, 3100, 0, 0, 0, 0, 0, 0,
+	0, 0, 358, 0, 0, 0, 0, 1506, 2102, 0, 0, 1332, 2756, 2033, 0, 0, 0, 2735, 0, 0, 0, 0, 0, 1936, 93, 1781, 2128, 255, 0, 0, 0, 0,
+	0, 0, 0, 0, 1808, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3693, 0, 135, 0, 0, 0, 0, 0, 2327, 0, 0, 0,
+	0, 0, 844, 0, 0, 410, 2414, 3355, 0, 0, 0, 0, 0, 1442, 0, 0, 0, 3365, 3657, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1463, 0, 0,
+	0, 1674, 0, 0, 0, 0, 0, 0, 0, 0, 1326, 90, 0, 2391, 0, 0, 689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3113, 0, 562, 0, 0, 0, 0, 0, 3508, 0, 1572, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3328, 0, 1640, 0,
+	3106, 1668, 3608, 899, 0, 3054, 0, 0, 0, 0, 0, 2724, 0, 115, 1930, 0, 1545, 1729, 0, 0, 0, 3503, 0, 0, 0, 0, 0, 1225, 0, 0, 0, 0,
+	0, 0, 0, 3937, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1819, 0, 0, 0, 0, 0, 461, 3855, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2559, 0, 2357, 3684, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3430, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1893, 0, 0, 0, 1168, 1315, 0, 0, 2159, 0, 2653, 0, 0, 0, 0, 3496, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1199, 0, 0, 0, 0, 0, 0, 1710, 0, 817, 0, 0, 0, 0, 795, 2646, 0, 0, 0, 291, 3913, 0, 682, 0, 0, 0, 0,
+	0, 0, 0, 0, 3427, 1758, 0, 0, 0, 0, 0, 3839, 0, 1195, 0, 0, 211, 0, 2256, 2716, 0, 0, 3634, 0, 0, 0, 0, 0, 2536, 872, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 421, 3159, 0, 0, 0, 0, 0, 1856, 0, 3139, 0, 0, 0, 0, 0, 0, 0,
+	0, 2690, 0, 0, 0, 0, 2534, 0, 0, 0, 3333, 0, 0, 0, 0, 1266, 0, 0, 0, 0, 0, 0, 0, 2629, 0, 0, 2554, 0, 0, 0, 0, 0,
+	0, 1904, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3343, 1636, 0, 3758, 2643, 0, 0, 0, 0, 0,
+	1787, 0, 0, 0, 0, 2242, 0, 0, 0, 0, 0, 0, 88, 0, 0, 1704, 0, 0, 0, 0, 0, 0, 0, 0, 2788, 0, 0, 0, 3488, 0, 3442, 0,
+	0, 256, 3754, 0, 1558, 0, 0, 0, 0, 1966, 0, 0, 0, 0, 0, 1200, 3557, 0, 0, 1863, 0, 0, 0, 792, 0, 0, 2920, 0, 0, 0, 1578, 0,
+	0, 432, 0, 2819, 0, 1505, 2740, 2644, 0, 837, 3528, 1054, 0, 0, 0, 0, 0, 2331, 1041, 1763, 1816, 2262, 2172, 0, 0, 0, 0, 0, 2322, 0, 0, 0,
+	0, 0, 0, 0, 2803, 0, 3546, 0, 0, 0, 0, 0, 0, 0, 0, 0, 177, 2480, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2294, 1598, 1731, 0,
+	0, 0, 0, 0, 0, 0, 0, 201, 3276, 1153, 0, 0, 1581, 303, 2229, 0, 0, 0, 0, 0, 0, 0, 0, 1448, 0, 0, 0, 0, 0, 3033, 0, 3625,
+	0, 1061, 2761, 1943, 3370, 3082, 2453, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3560, 0, 0, 0, 1835, 1596, 1379, 0, 0, 0, 0, 3286, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2800, 0, 2300, 0, 2210, 3604, 371, 0, 0, 0, 0, 2782, 554, 0, 0, 155, 0, 1897, 0, 0, 0, 0, 0, 0,
+	1618, 0, 0, 0, 0, 0, 0, 415, 2796, 0, 0, 3011, 0, 334, 0, 0, 0, 0, 0, 1848, 0, 3451, 0, 0, 0, 0, 2382, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 70, 560, 1341, 0, 1605, 0, 0, 2660, 3129, 0, 1150, 0, 0, 0, 0, 0, 1170, 0, 0, 0, 0, 3223, 0, 0,
+	0, 3859, 0, 0, 0, 0, 0, 0, 0, 3823, 2828, 0, 0, 0, 0, 0, 472, 0, 0, 0, 0, 0, 0, 0, 1397, 0, 0, 0, 0, 0, 1956, 0,
+	0, 0, 1166, 0, 0, 0, 0, 0, 0, 3662, 0, 0, 894, 1685, 2335, 0, 0, 0, 0, 0, 0, 0, 737, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1251, 0, 0, 968, 0, 0, 0, 2388, 0, 0, 0, 0, 0, 1305, 0, 2966, 0, 0, 0, 0,
+	2011, 0, 0, 0, 0, 3179, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1389, 2214, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2418, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1624, 0, 0, 2509, 0, 0, 0, 0, 0, 0, 0, 0, 3150, 0, 0, 0, 0, 0, 2344, 0, 3141, 0, 0, 0, 1392, 1447,
+	0, 0, 2317, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3655, 42, 3226, 0, 0, 0, 0,
+	3777, 0, 0, 0, 3566, 0, 1649, 0, 0, 0, 327, 404, 0, 0, 3431, 0, 0, 0, 2527, 3176, 2223, 0, 134, 0, 3583, 0, 0, 3602, 0, 401, 910, 2713,
+	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 0, 0, 0, 0, 0, 3701, 0, 0, 0, 0, 0, 0, 0, 956, 0, 0, 0, 0, 0, 2274, 0, 0,
+	0, 0, 0, 0, 0, 3025, 0, 0, 0, 0, 2337, 369, 129, 3732, 1585, 1990, 0, 0, 0, 0, 0, 2332, 3403, 0, 2820, 0, 0, 191, 2967, 0, 0, 0,
+	0, 0, 1831, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1715, 2849, 0, 0, 0, 3371,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1650, 0, 0, 0, 3699, 0, 0, 0, 853, 1360,
+	3907, 0, 365, 2933, 3675, 0, 0, 1350, 0, 0, 0, 0, 0, 3288, 0, 0, 0, 0, 1044, 0, 0, 0, 0, 0, 0, 2983, 0, 0, 0, 0, 0, 0,
+	540, 0, 0, 624, 0, 0, 0, 0, 447, 0, 0, 0, 0, 0, 0, 3090, 0, 3372, 501, 0, 2113, 0, 0, 0, 0, 0, 0, 0, 2553, 0, 0, 0,
+	0, 1524, 0, 2036, 0, 0, 367, 2805, 0, 0, 0, 0, 0, 0, 0, 0, 2016, 0, 0, 2303, 0, 0, 0, 0, 0, 0, 2375, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 0, 0, 3527, 912, 1331, 0, 0, 0, 0, 0, 0, 2530, 0, 0, 930, 3310, 1724, 0, 0, 0,
+	661, 0, 0, 0, 0, 0, 944, 2630, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3247, 0, 871, 1446, 0, 0, 0, 0, 0, 352, 0, 0, 0, 0,
+	0, 0, 0, 0, 446, 0, 0, 0, 0, 0, 0, 0, 986, 0, 0, 0, 0, 0, 0, 0, 660, 0, 2456, 0, 0, 0, 0, 0, 0, 0, 2417, 1964,
+	0, 0, 0, 0, 379, 3077, 0, 0, 1881, 0, 0, 0, 1746, 0, 0, 0, 1191, 0, 0, 0, 0, 0, 0, 0, 0, 584, 1662, 2441, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2265, 0, 0, 0, 0, 0, 3690, 2888, 502, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3509, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2879, 0, 0, 0, 0, 407, 0, 373, 1353, 2608, 951, 3710, 2140, 2823, 3795, 2711, 0, 641, 0, 0, 0, 0, 0, 113, 2180, 0, 3156, 0, 1482, 0,
+	0, 763, 905, 2613, 0, 0, 0, 0, 0, 0, 0, 0, 0, 315, 0, 0, 0, 0, 2199, 3558, 0, 0, 0, 0, 0, 0, 0, 2338, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 241, 1834, 0, 1413, 0, 0, 0, 0, 1738, 0, 0, 0, 0, 0, 0, 1902, 3302, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3778, 0, 0, 0, 1302, 1803, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1188, 66, 0, 0, 0, 517, 0, 0, 3828, 0, 2010,
+	3022, 97, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3331, 3457, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 720, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3517, 3187, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3366, 3660, 0, 0, 0, 0, 0, 0, 0, 2226, 0, 0, 0, 0, 0, 796, 1656,
+	0, 0, 1993, 0, 0, 0, 0, 0, 0, 1985, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1007, 2225, 3785, 1255, 38, 1855, 0, 0, 0, 3706,
+	0, 0, 0, 0, 0, 739, 3726, 0, 0, 0, 0, 0, 0, 311, 0, 0, 0, 0, 0, 1481, 0, 0, 0, 0, 0, 3491, 0, 2926, 0, 0, 0, 0,
+	0, 0, 1957, 0, 3304, 0, 0, 1765, 0, 3498, 619, 0, 0, 386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1181, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2100, 3881, 0, 1684, 0, 2522, 2986, 0, 1637, 1981, 3052, 0, 0, 0, 0, 0, 0, 0, 3198, 0, 0, 3315, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 600, 2961, 3447, 0, 0, 889, 0, 3481, 0, 0, 0, 1874, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1864, 0, 3925, 850, 2766, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2909, 0, 0, 3148, 0, 1925, 0, 0, 0, 0, 3562, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2096, 1586, 2167, 3536, 0, 0, 0, 0, 0, 0, 0, 708, 2469, 2563, 0, 0, 0, 0, 0, 2310, 0, 0, 0, 541, 0, 0, 0, 0,
+	0, 2768, 3383, 0, 1374, 0, 3664, 0, 2000, 0, 0, 0, 2814, 0, 0, 1336, 1801, 0, 0, 0, 0, 0, 0, 1878, 2160, 3255, 0, 2440, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 863, 0, 222, 0, 1907, 0, 0, 0, 1291, 0, 772, 148, 0, 0, 0, 0, 2705, 0, 283, 652, 2083, 0, 0, 0, 0, 0, 0,
+	0, 0, 3034, 0, 1186, 0, 1362, 2795, 2088, 2684, 3494, 0, 0, 0, 0, 0, 0, 2063, 0, 0, 0, 0, 0, 0, 2015, 3622, 0, 0, 0, 0, 0, 1530,
+	0, 0, 0, 0, 0, 3143, 0, 2272, 2528, 0, 0, 0, 0, 0, 1769, 0, 0, 0, 0, 0, 3610, 0, 0, 0, 0, 2359, 921, 1495, 0, 2523, 0, 3856,
+	0, 0, 0, 2413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1192, 0, 574, 0, 0, 0, 1839, 0, 0, 0, 0, 0, 2072,
+	0, 0, 0, 0, 0, 0, 0, 0, 2419, 0, 0, 0, 0, 0, 0, 0, 0, 0, 165, 167, 2211, 2435, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	436, 2164, 0, 0, 676, 0, 0, 0, 0, 1576, 0, 0, 0, 0, 0, 0, 2028, 0, 0, 1441, 2611, 0, 0, 0, 463, 794, 0, 1992, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 244, 2328, 0, 0, 2261, 0, 0, 0, 0, 0, 0, 0, 0, 1030, 825, 1283, 3257, 225, 1547, 3673, 0,
+	0, 0, 0, 2633, 0, 0, 0, 2115, 0, 1019, 0, 2752, 0, 0, 0, 1237, 0, 1628, 0, 0, 0, 0, 3311, 0, 1036, 0, 0, 0, 0, 0, 0, 0,
+	0, 2111, 3424, 0, 0, 0, 233, 238, 2922, 3351, 3594, 84, 0, 0, 0, 0, 2668, 0, 0, 993, 0, 0, 0, 0, 0, 1098, 0, 0, 0, 3837, 0, 0,
+	0, 0, 2625, 0, 0, 3358, 0, 1832, 0, 0, 0, 0, 1290, 0, 0, 3858, 0, 0, 1648, 2847, 0, 0, 0, 2116, 0, 0, 1486, 0, 0, 0, 3067, 0,
+	0, 0, 2620, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2599, 0, 0, 0, 0, 341, 0, 0, 0, 0, 0, 1052, 0, 3829, 0, 0,
+	0, 0, 0, 3911, 0, 0, 0, 0, 2875, 0, 0, 3695, 0, 0, 0, 0, 0, 3848, 0, 0, 0, 3669, 0, 0, 0, 0, 0, 0, 2815, 0, 0, 0,
+	0, 65, 0, 3477, 0, 0, 2614, 0, 0, 0, 0, 1116, 0, 3208, 0, 0, 1144, 0, 0, 0, 0, 0, 0, 2615, 0, 3825, 0, 0, 0, 744, 857, 2195,
+	0, 0, 3818, 3880, 0, 0, 0, 0, 169, 385, 0, 0, 123, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 0, 0, 2292, 0, 0, 0, 0, 1439,
+	2696, 0, 0, 3289, 0, 1619, 0, 0, 0, 0, 0, 581, 3184, 0, 0, 0, 2927, 0, 0, 0, 1262, 3293, 469, 0, 236, 2136, 0, 0, 0, 0, 0, 0,
+	292, 3065, 187, 1040, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2320, 0, 0, 2912, 673, 0, 3569, 0, 0, 0, 1094, 0, 0, 1571, 0, 0, 0, 0,
+	680, 0, 969, 1745, 0, 0, 0, 0, 1796, 1898, 1260, 0, 2019, 0, 0, 0, 3786, 0, 0, 0, 0, 0, 274, 0, 1278, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2108, 0, 0, 0, 0, 1234, 2830, 0, 0, 0, 2200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 684, 0,
+	0, 0, 0, 0, 0, 0, 0, 3306, 0, 0, 0, 0, 0, 0, 1378, 0, 0, 0, 0, 0, 0, 0, 0, 3138, 0, 0, 1947, 0, 0, 0, 0, 0,
+	374, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1489, 0, 0, 518, 0, 0, 0, 0, 2975, 3645, 0, 0, 3419, 1984, 0, 0, 0, 0, 3068, 0, 0,
+	0, 0, 0, 998, 2105, 0, 0, 1608, 533, 0, 0, 3262, 0, 1626, 0, 0, 3189, 0, 849, 2235, 0, 230, 2947, 3718, 0, 3348, 0, 3181, 3245, 3596, 0, 0,
+	0, 0, 2472, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1127, 0, 0, 2147, 0, 0, 0, 1546, 0, 0, 0, 0, 0, 0, 0, 1135,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3023, 0, 0, 0, 1382, 1910, 1961, 2476, 0, 0, 1217, 0, 0, 0, 0, 1239, 1355, 1736, 3708, 1373, 0, 0,
+	0, 0, 3131, 0, 0, 0, 0, 2224, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1671, 0, 0, 0, 3330, 0, 0, 678, 0, 0, 0, 319,
+	1475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1027, 1969, 2691, 268, 0, 0, 0, 0, 0, 0, 0, 0, 0, 214, 0, 0, 0,
+	0, 3800, 0, 0, 0, 0, 0, 1342, 0, 0, 2239, 0, 0, 0, 854, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3579, 0, 0, 0, 0, 0, 0,
+	3045, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1113, 0, 0, 0, 1253, 0, 0, 3014, 0, 731, 1011, 0, 3154, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2982, 0, 0, 3295, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1976, 0, 0, 3484, 1754, 0, 0, 3768, 0, 0, 0,
+	0, 0, 0, 0, 1087, 3507, 2227, 0, 0, 0, 2352, 0, 0, 2326, 2465, 0, 0, 0, 0, 0, 0, 2671, 2131, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2030, 0, 0, 0, 0, 0, 0, 0, 0, 3788, 0, 0, 0, 1591, 0, 0, 0, 0, 0, 612, 622, 2590, 0, 696, 0, 1701,
+	3595, 0, 1431, 0, 0, 0, 0, 0, 0, 0, 635, 0, 0, 0, 1989, 0, 0, 0, 0, 0, 0, 2701, 0, 0, 0, 3101, 2257, 0, 0, 0, 3762, 0,
+	0, 0, 0, 0, 0, 0, 0, 2519, 0, 0, 0, 0, 3614, 0, 0, 2248, 2726, 0, 3103, 0, 0, 0, 0, 0, 0, 0, 653, 104, 0, 0, 389, 2722,
+	1766, 0, 0, 0, 0, 0, 0, 625, 0, 0, 0, 0, 0, 0, 895, 261, 1337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2981, 0, 0, 0, 0, 0, 0, 120, 0, 0, 0, 0, 0, 2515, 2584, 0, 0, 1276, 0, 0, 0, 0, 0, 0, 0, 3197, 3737, 0, 0,
+	0, 489, 0, 0, 0, 0, 0, 0, 0, 996, 0, 0, 0, 746, 2677, 0, 0, 2960, 0, 0, 0, 1498, 375, 0, 0, 0, 1555, 0, 0, 0, 0, 0,
+	0, 0, 3224, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2281, 0, 0, 0, 1107, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2268, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2186, 876, 2355, 0, 1453, 267, 3873, 0, 0, 0, 1959, 2397, 0, 0, 0, 3772, 0, 0, 0, 3630, 0, 3039, 0, 0, 0, 0, 0, 0, 2670, 1813, 0, 0,
+	0, 0, 0, 3518, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 633, 3716, 0, 0, 0, 0, 0, 0, 2464, 0, 0, 0, 0, 0, 0, 0, 0,
+	1942, 0, 1308, 2794, 3060, 841, 0, 0, 1049, 1386, 1161, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1279, 0, 460, 1594, 0, 704, 0, 0, 0,
+	0, 0, 3519, 0, 0, 0, 2832, 0, 0, 0, 1088, 0, 0, 0, 0, 0, 499, 0, 0, 0, 0, 0, 0, 0, 0, 382, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 216, 0, 0, 0, 0, 3444, 0, 0, 1182, 0, 1968, 2839, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2078, 0, 0, 0, 0, 2356, 0, 79, 0, 0, 0, 0, 1293, 0, 0, 1644, 0, 0, 0, 0, 0, 2988, 0, 0, 0, 1298, 0, 0, 632,
+	3075, 2376, 0, 0, 0, 0, 0, 751, 0, 0, 0, 0, 3081, 0, 0, 3545, 0, 583, 0, 0, 0, 0, 0, 0, 2905, 0, 0, 2899, 3793, 0, 3702, 0,
+	0, 0, 0, 0, 0, 1105, 0, 0, 0, 3028, 0, 0, 0, 0, 0, 0, 3728, 0, 2090, 0, 0, 3500, 0, 0, 0, 0, 0, 0, 0, 1079, 0, 1846,
+	0, 0, 0, 3779, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 119, 0, 2233, 0, 0, 0, 914, 0, 145, 0, 0, 0, 0, 0, 840, 0,
+	3697, 1712, 0, 0, 959, 0, 0, 0, 2467, 0, 2529, 0, 0, 0, 0, 0, 0, 0, 0, 0, 198, 0, 0, 0, 417, 0, 0, 3929, 0, 0, 0, 0,
+	3681, 1436, 0, 0, 0, 0, 340, 0, 0, 0, 0, 0, 0, 0, 1550, 0, 0, 0, 0, 0, 2341, 2985, 590, 3394, 0, 0, 0, 0, 0, 0, 1091, 0,
+	1768, 0, 3787, 1160, 0, 0, 0, 0, 2392, 2906, 740, 0, 0, 0, 0, 0, 0, 2541, 0, 0, 557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2861, 0, 0, 0, 139, 0, 0, 601, 0, 451, 0, 0, 0, 0, 0, 2181, 3227, 0, 1450, 0, 3020, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1230, 0, 0, 0, 0, 2843, 0, 0, 1138, 2302, 3336, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3632, 0, 0, 0, 0, 0, 0, 0, 3479, 782, 0, 0, 2444, 147, 3703, 0, 0, 128, 0, 0, 0, 0, 0, 965,
+	0, 0, 0, 722, 0, 151, 0, 2874, 0, 1062, 0, 0, 0, 2683, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2176, 0, 0, 0, 0, 0, 0,
+	0, 2137, 580, 0, 0, 3074, 0, 0, 0, 0, 2593, 0, 0, 0, 0, 0, 0, 1142, 1977, 2955, 0, 0, 0, 0, 0, 3469, 3474, 0, 0, 0, 0, 1510,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 529, 0, 0, 68, 903, 0, 0, 3869, 0, 0, 1559, 0, 3810, 0, 0, 0, 0, 0, 0, 0, 2353, 0,
+	0, 0, 0, 686, 0, 0, 0, 2103, 0, 0, 0, 2851, 0, 0, 3576, 80, 3349, 0, 0, 3252, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2731, 1822,
+	0, 0, 0, 3339, 1700, 3607, 1513, 0, 0, 0, 0, 1536, 1216, 3386, 0, 0, 1533, 0, 0, 0, 0, 0, 0, 0, 0, 1221, 0, 0, 0, 0, 1926, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 376, 0, 0, 3773, 0, 0, 1096, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 693, 0, 0, 0,
+	0, 0, 0, 0, 3647, 1356, 0, 0, 0, 0, 3085, 0, 611, 0, 0, 0, 0, 0, 0, 0, 3932, 0, 0, 3530, 0, 0, 0, 0, 0, 0, 0, 0,
+	2251, 1381, 0, 0, 0, 140, 0, 0, 0, 1889, 0, 0, 0, 0, 0, 0, 3287, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1944, 0, 342, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2340, 0, 0, 0, 0, 0, 0, 0, 2277, 0, 0, 3682, 3412, 0, 0, 137, 2308, 166, 2385, 3889, 0, 0, 3589, 0, 0,
+	2640, 3086, 0, 0, 0, 665, 0, 0, 0, 3235, 0, 0, 2605, 0, 1124, 0, 0, 1642, 1869, 0, 2850, 2718, 0, 329, 0, 0, 0, 537, 880, 0, 0, 1390,
+	1488, 2162, 1000, 0, 0, 675, 750, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3229, 0, 0, 0, 0, 3551, 0, 0, 0, 929, 247, 2238, 0, 2891, 0, 0,
+	0, 0, 0, 0, 3003, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2853, 0, 0, 0, 0, 0, 1183, 2191, 3166, 2119, 3799,
+	0, 1106, 0, 0, 0, 0, 757, 0, 0, 2829, 0, 0, 0, 0, 0, 0, 716, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1092, 0, 3297, 0,
+	0, 0, 0, 0, 0, 0, 0, 1185, 0, 0, 0, 1647, 0, 0, 481, 0, 0, 0, 861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 1645, 2490, 0, 0, 0, 0, 0, 0, 0, 0, 2940, 0, 171, 2319, 0, 2348, 0, 26, 215, 0, 0, 0, 1158, 0, 2956, 0, 0, 1860, 2446, 1544,
+	3559, 0, 0, 0, 0, 0, 0, 264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3627, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3346, 3073, 0, 0, 547, 3792, 843, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2061, 3185, 0, 1100, 3525, 0, 1602, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2974, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 778, 0, 3240, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 911, 0, 0, 0, 0, 0,
+	0, 0, 3070, 0, 0, 0, 0, 0, 3597, 572, 0, 0, 0, 0, 2454, 0, 3098, 0, 2399, 770, 0, 302, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3476,
+	1295, 0, 0, 456, 1137, 0, 0, 0, 0, 3183, 0, 0, 0, 0, 0, 0, 0, 0, 381, 0, 0, 1119, 0, 3029, 2482, 0, 0, 0, 1354, 0, 0, 0,
+	2429, 0, 0, 0, 0, 1210, 0, 0, 0, 0, 1612, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 348, 2349, 0, 0, 0, 0, 0, 614, 143, 3320,
+	0, 0, 1592, 0, 0, 0, 0, 2821, 0, 0, 3725, 2889, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3720, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1235, 1914, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3541, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1010, 0, 1995, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3658, 0, 0, 0, 0, 0, 3236, 0, 2663, 161, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1713, 0, 0, 1580, 1789, 0, 706, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3790, 0, 2792, 0, 0, 96, 0, 3443, 0, 0, 0, 990, 2939,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3194, 0, 0, 0, 2957, 0, 0, 2516, 0, 0, 0, 1747, 0, 0, 3448, 0, 0, 0, 0, 0, 0, 1120, 0,
+	0, 0, 0, 0, 0, 3704, 0, 855, 976, 1492, 0, 0, 690, 1960, 0, 0, 0, 0, 0, 0, 1045, 0, 0, 0, 2565, 0, 3866, 2641, 0, 0, 0, 3151,
+	510, 0, 0, 0, 1134, 0, 0, 0, 0, 0, 336, 3215, 1988, 0, 0, 172, 0, 0, 0, 0, 883, 0, 1933, 0, 0, 0, 0, 0, 0, 1962, 2502, 0,
+	0, 2601, 0, 0, 0, 0, 0, 0, 1774, 0, 0, 0, 0, 0, 0, 1246, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1737, 0, 250, 2387, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 41, 0, 2512, 0, 0, 0, 2809, 3618, 1554, 0, 0, 0, 0, 798, 1826, 2288, 0, 0, 83, 260, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 869, 0, 0, 2873, 0, 122, 0, 0, 0, 0, 0, 0, 0, 3492, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1122, 858, 0, 0, 18, 3359, 1553, 3017, 0, 0, 0, 243, 0, 0, 0, 2163, 0, 777, 0, 0, 3395, 0, 0, 0, 649, 0, 3314, 0, 0,
+	0, 0, 0, 0, 1440, 0, 0, 0, 0, 0, 0, 491, 0, 0, 701, 0, 0, 2220, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3379, 0, 0, 0,
+	2165, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2617, 1387, 0, 0, 0, 0, 24, 0, 0, 2379, 2618, 0, 0, 0, 0, 0, 1415,
+	0, 0, 0, 0, 0, 3539, 2760, 3374, 952, 0, 0, 0, 0, 1508, 100, 0, 0, 0, 0, 3744, 0, 1002, 3631, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 950, 3919, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 683, 0, 213, 0, 0, 0, 0, 0, 604, 0, 0, 0, 2980, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3766, 0, 2393, 168, 664, 0, 0, 0, 0, 0, 1830, 0, 0, 1884, 0, 0, 1920, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3738, 0, 0, 0, 0, 0, 0, 2952, 0, 0, 1388, 0, 2378, 0, 0, 2410, 0, 0, 0, 0, 0, 0, 0, 1245, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1268, 2216, 0, 0, 0, 0, 3218, 0, 0, 0, 0, 1398, 1802, 2240, 3294, 2424, 0, 0, 509, 0, 0, 0, 0, 0,
+	970, 0, 0, 153, 0, 0, 0, 0, 0, 2846, 0, 0, 3246, 0, 0, 0, 888, 0, 2669, 685, 0, 0, 0, 3389, 0, 0, 0, 0, 2249, 3893, 0, 3459,
+	0, 0, 0, 0, 0, 691, 0, 0, 577, 2314, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2977, 0, 0, 2930, 0, 0, 0, 0,
+	0, 0, 0, 60, 2197, 0, 0, 0, 0, 0, 3830, 0, 0, 0, 0, 3771, 0, 0, 0, 0, 0, 0, 0, 3922, 0, 0, 0, 308, 2086, 0, 0, 0,
+	0, 0, 2807, 1042, 3489, 2014, 0, 0, 3504, 0, 0, 0, 0, 0, 0, 0, 864, 2132, 3290, 0, 2436, 0, 0, 2827, 0, 0, 0, 0, 0, 3633, 3216, 0,
+	0, 0, 0, 3278, 0, 0, 0, 0, 0, 0, 3692, 2609, 0, 0, 476, 1560, 2518, 0, 0, 582, 0, 0, 0, 0, 2588, 156, 0, 0, 1352, 0, 0, 0,
+	0, 1521, 0, 2964, 3324, 2710, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2865, 1115, 0, 0, 450, 2825, 0,
+	0, 0, 3836, 0, 0, 0, 0, 1125, 0, 0, 0, 0, 0, 0, 1600, 0, 2123, 0, 2026, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1997, 3342, 0, 0, 0, 0, 0, 0, 0, 1611, 0, 0, 0, 0, 3064, 0, 0, 0, 2607, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2034, 0, 0, 0, 866, 0, 0, 0, 0, 2222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2659, 0,
+	0, 0, 486, 0, 0, 275, 1114, 2313, 254, 0, 0, 0, 0, 2949, 3170, 3816, 0, 0, 0, 0, 3923, 0, 0, 0, 424, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3186, 0, 0, 0, 0, 127, 0, 0, 0, 0, 0, 0, 0, 0, 3735, 0, 0, 2185, 2577, 0, 0, 0, 0, 0, 2951,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2190, 1549, 2856, 0, 0, 0, 1244, 3626, 0, 1013, 0, 0, 3696, 0, 0, 0, 130, 0, 0, 0, 0, 1603, 3422,
+	186, 0, 2198, 0, 0, 301, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1633, 0, 0, 0, 3341, 0, 0, 0, 2161, 0, 0, 0, 0, 0, 0, 0, 351,
+	1565, 0, 0, 0, 3475, 2999, 0, 0, 0, 0, 0, 435, 0, 2074, 3112, 0, 1348, 0, 2734, 0, 0, 0, 3757, 0, 1909, 0, 0, 0, 1606, 813, 0, 0,
+	0, 0, 0, 0, 2655, 3789, 0, 0, 0, 0, 162, 0, 0, 0, 0, 0, 0, 438, 3769, 0, 829, 0, 0, 0, 0, 1300, 845, 2169, 3580, 0, 325, 2997,
+	0, 0, 0, 1280, 0, 0, 0, 0, 3071, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3890, 0, 0, 3803, 1824, 1945, 2810, 0, 3327, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 847, 780, 0, 0, 0, 0, 0, 0, 21, 0, 0, 0, 0, 0, 0, 1073, 3872, 0, 0,
+	0, 0, 0, 0, 2133, 0, 1722, 0, 0, 0, 2835, 1569, 0, 507, 3522, 1750, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1318, 15, 710, 2457, 0, 1444,
+	0, 0, 0, 0, 0, 1108, 0, 0, 0, 0, 0, 1371, 0, 0, 0, 0, 0, 498, 1480, 3501, 3845, 2475, 3582, 2763, 0, 0, 1129, 0, 0, 2309, 0, 0,
+	0, 2057, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2155, 0, 0, 0, 575, 0, 0, 3734, 320, 0, 3612, 0, 0, 3300, 0,
+	0, 0, 0, 0, 0, 3870, 0, 0, 0, 1932, 0, 1407, 3105, 0, 0, 0, 0, 3399, 2557, 0, 0, 0, 0, 0, 0, 1698, 3575, 1582, 0, 0, 0, 0,
+	0, 0, 835, 0, 0, 3705, 0, 2842, 1285, 2406, 0, 76, 2187, 2695, 0, 0, 0, 0, 1842, 0, 0, 0, 0, 1686, 0, 0, 0, 0, 1084, 0, 0, 0,
+	3490, 0, 0, 1334, 3384, 0, 0, 0, 1099, 1551, 0, 2290, 239, 0, 2101, 0, 0, 0, 0, 0, 0, 2540, 0, 0, 391, 0, 0, 0, 0, 0, 2478, 0,
+	0, 0, 0, 0, 4, 1872, 0, 0, 3450, 480, 1502, 0, 0, 0, 3865, 259, 0, 0, 1038, 2954, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2022, 2451, 0,
+	0, 0, 0, 0, 0, 0, 3006, 2992, 0, 0, 494, 0, 0, 0, 0, 1297, 3898, 0, 811, 0, 1921, 0, 0, 1532, 3217, 0, 0, 0, 0, 0, 3213, 3833,
+	0, 0, 0, 0, 0, 0, 0, 3261, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 789, 0, 0, 0, 0, 0, 2704, 0, 0, 1616, 3406, 0, 3375, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 29, 531, 492, 0, 0, 0, 0, 0, 1643, 3120, 0, 3461, 0, 0, 0, 0, 0, 0, 1395, 0, 1867,
+	0, 0, 2579, 0, 0, 0, 0, 175, 0, 1970, 0, 0, 0, 0, 3555, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 629, 0, 1775, 3874, 0,
+	0, 0, 0, 0, 0, 0, 0, 1445, 0, 0, 0, 0, 0, 734, 0, 2204, 2420, 0, 0, 0, 0, 0, 0, 0, 3271, 0, 0, 0, 0, 0, 0, 403,
+	0, 208, 644, 3439, 0, 0, 0, 110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1296, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2069, 0, 0, 0, 0, 0, 0, 0, 881, 1259, 2866, 0, 3174, 1323, 0, 0, 0, 0, 0, 2774, 0, 0, 0, 0, 0, 0, 1903, 0, 0, 416, 1493,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1425, 0, 0, 0, 0, 1454, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3256, 0, 2260,
+	0, 0, 623, 0, 0, 0, 0, 0, 45, 938, 2481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3689, 0,
+	0, 0, 0, 0, 0, 2004, 2182, 0, 0, 0, 0, 0, 0, 0, 3729, 0, 0, 0, 0, 2901, 0, 0, 0, 0, 3458, 0, 1952, 0, 1187, 0, 0, 5,
+	3571, 0, 1479, 3021, 0, 0, 0, 0, 0, 0, 0, 0, 0, 964, 0, 0, 0, 0, 0, 0, 0, 1428, 0, 0, 0, 1980, 0, 504, 0, 0, 0, 1213,
+	756, 2575, 0, 0, 362, 2680, 2953, 0, 0, 0, 0, 0, 0, 3273, 0, 0, 0, 0, 0, 2316, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	95, 0, 0, 0, 0, 0, 0, 0, 2616, 0, 94, 87, 0, 1, 0, 0, 0, 0, 3008, 0, 3629, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1918, 1473,
+	0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 1552, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1512, 2051, 3719, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 553, 2460, 1205, 1894, 0, 2925, 0, 0, 0, 0, 0, 3753, 0, 2141, 0, 0, 0, 1675, 0, 20, 0, 0, 0, 0, 0,
+	0, 1311, 3209, 0, 3783, 0, 0, 0, 0, 0, 2017, 0, 0, 0, 0, 3219, 0, 1018, 2068, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1470, 0, 0,
+	0, 0, 812, 0, 0, 2595, 0, 2587, 0, 3415, 1409, 0, 0, 0, 0, 0, 667, 0, 0, 1206, 3121, 3897, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3102,
+	0, 0, 0, 2786, 0, 0, 0, 2041, 0, 105, 0, 0, 1286, 0, 0, 1941, 3059, 1666, 0, 3092, 3751, 0, 3398, 0, 399, 0, 0, 0, 0, 0, 0, 0,
+	0, 2580, 0, 0, 0, 0, 0, 0, 1721, 3285, 0, 3553, 0, 0, 0, 0, 0, 0, 1233, 0, 0, 0, 0, 0, 0, 287, 0, 3495, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3510, 0, 0, 0, 0, 1760, 0, 0, 3936, 0, 0, 3717, 0, 2513, 2202, 0, 133, 0, 0, 396, 0,
+	0, 422, 913, 2006, 2398, 3617, 3012, 0, 0, 0, 253, 0, 0, 0, 0, 0, 0, 2306, 878, 2959, 0, 0, 2095, 0, 0, 0, 0, 1515, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 400, 0, 0, 2276, 92, 1140, 2280, 3940, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3048, 0, 0,
+	164, 0, 0, 0, 0, 0, 1157, 0, 0, 0, 0, 0, 0, 7, 1695, 0, 0, 0, 1873, 0, 0, 2797, 3107, 0, 0, 0, 0, 0, 0, 0, 3480, 0,
+	0, 0, 0, 0, 2921, 0, 0, 0, 0, 0, 0, 0, 672, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 59,
+	0, 0, 0, 2007, 2526, 2626, 0, 0, 0, 588, 0, 0, 2275, 0, 0, 1035, 1727, 2637, 0, 0, 0, 0, 0, 0, 0, 1180, 0, 0, 3007, 0, 0, 0,
+	0, 3535, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1075, 0, 297, 545, 0, 0, 0, 0, 0, 0, 3253, 0, 0, 0, 0, 0, 0, 0,
+	0, 3812, 99, 0, 0, 0, 0, 0, 1118, 0, 0, 0, 0, 709, 1928, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1717, 0, 0, 0, 927, 984, 0,
+	1411, 0, 0, 0, 0, 1143, 2330, 0, 0, 0, 0, 0, 0, 1974, 0, 0, 0, 0, 3912, 0, 0, 0, 0, 0, 0, 64, 1025, 2336, 0, 0, 0, 0,
+	2305, 398, 0, 0, 0, 0, 2914, 345, 2976, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1261, 0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0,
+	0, 0, 0, 1029, 0, 0, 0, 2651, 3850, 0, 0, 774, 0, 1228, 0, 0, 0, 2361, 0, 0, 1601, 448, 0, 0, 2500, 2362, 3142, 0, 0, 0, 0, 1954,
+	0, 0, 69, 0, 3210, 1178, 0, 0, 2369, 0, 0, 0, 3173, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1688, 0, 3405, 565, 1017, 0, 0,
+	2741, 1836, 2193, 2461, 2259, 2639, 636, 3169, 1620, 0, 0, 0, 2134, 0, 0, 0, 2390, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2416, 822, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 681, 0, 1325, 2965, 0, 0, 0, 0, 0, 1014, 1683, 0, 0, 0, 0, 0, 0, 0, 0, 1464, 0, 0, 0, 0, 0, 0, 1465,
+	0, 3387, 0, 0, 0, 0, 0, 0, 594, 2709, 732, 0, 0, 692, 0, 0, 0, 0, 0, 0, 0, 1165, 1692, 0, 0, 0, 1978, 2533, 0, 0, 0, 31,
+	733, 3782, 0, 0, 0, 0, 0, 2855, 0, 0, 0, 3854, 0, 0, 3639, 0, 0, 2056, 0, 173, 2287, 639, 3857, 0, 2215, 0, 2802, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 610, 3195, 0, 309, 0, 27, 0, 0, 0, 3093, 0, 2894, 3683, 0, 0, 0, 0, 0, 0, 0, 0, 3254, 0, 0, 0, 1655, 269, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1066, 0, 0, 0, 0, 0, 0, 0, 2495, 0, 0, 816, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	318, 0, 0, 1024, 0, 429, 0, 0, 0, 954, 0, 0, 0, 0, 0, 0, 3628, 618, 2885, 0, 3126, 0, 2343, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 355, 801, 0, 0, 0, 0, 0, 465, 0, 0, 0, 0, 1865, 0, 0, 3590, 3749, 0, 0, 1854, 0, 0, 2567, 3838, 0, 0, 0, 0, 1249, 0, 2323,
+	0, 0, 0, 0, 0, 0, 647, 1063, 0, 2437, 0, 0, 0, 2765, 0, 1483, 3066, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2459, 0, 1548,
+	1327, 566, 3674, 0, 0, 0, 0, 0, 3409, 0, 0, 0, 1584, 0, 0, 2450, 3761, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3220, 0, 0, 0,
+	3679, 0, 0, 0, 0, 0, 3652, 0, 0, 1911, 0, 0, 0, 1412, 2445, 0, 0, 0, 229, 0, 0, 0, 0, 0, 0, 0, 2697, 0, 0, 0, 0, 0,
+	2996, 0, 0, 0, 0, 0, 0, 0, 1690, 0, 0, 1130, 2298, 0, 0, 0, 3599, 0, 0, 0, 0, 0, 0, 0, 0, 3841, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 368, 1852, 3309, 328, 2094, 0, 0, 0, 0, 0, 344, 2321, 0, 0, 2935, 0, 0, 0, 0, 0, 0, 0, 0, 3032, 0,
+	0, 2543, 0, 202, 0, 0, 0, 0, 0, 1567, 0, 2656, 0, 3616, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1792, 0, 0, 0, 0, 0, 0, 0,
+	0, 470, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 154, 0, 0, 1672, 1467, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 227, 0, 2254, 0,
+	0, 0, 0, 3685, 3637, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1786, 0, 1927, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 579, 1421, 0, 0, 0, 0, 0, 0, 0, 0, 3146, 0, 0, 0, 0, 0, 1807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2729, 0, 0, 0, 0, 3376, 0, 0, 2818, 0, 1490, 2979, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1607, 0, 2841, 0, 0, 0, 2244, 0, 3009, 0, 0, 0, 0, 3352, 0, 0, 0, 0, 1697, 0, 0, 0, 0, 0, 0, 668, 0, 0, 0, 0, 0, 0,
+	431, 2813, 3730, 3900, 2753, 0, 0, 3292, 0, 0, 0, 0, 0, 3600, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3567, 0, 1570, 0, 0,
+	0, 0, 0, 0, 0, 0, 1929, 0, 0, 0, 0, 0, 0, 0, 3279, 0, 0, 0, 363, 0, 0, 0, 0, 0, 980, 0, 3543, 0, 0, 0, 0, 1777,
+	0, 745, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2582, 2432, 3862, 0, 0, 0, 0, 0, 0, 3373, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3308, 0, 3713, 0, 0, 0, 0,
+	0, 0, 219, 0, 0, 0, 0, 0, 0, 0, 0, 1340, 0, 0, 0, 2789, 940, 0, 1452, 2890, 258, 0, 0, 1281, 0, 1890, 3238, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 924, 0, 0, 0, 0, 0, 0, 0, 1919, 0, 2968, 0, 0, 0, 0, 0, 0, 0, 182, 0, 0, 71, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2243, 551, 2867, 2383, 1689, 1240, 2664, 3096, 0, 0, 0, 0, 0, 0, 0, 144, 0, 0, 0, 0, 0, 3805, 0, 0, 1375,
+	0, 0, 3428, 1429, 0, 0, 0, 0, 0, 3668, 0, 1887, 0, 0, 0, 0, 0, 2628, 0, 0, 0, 2217, 377, 0, 0, 3659, 0, 0, 0, 0, 0, 0,
+	75, 0, 2737, 1212, 0, 0, 2425, 0, 2360, 0, 0, 0, 2703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3815, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3827, 0, 0, 0, 0, 0, 0, 3886, 0, 0, 0, 0, 0, 0, 0, 2039, 2474, 0, 0, 0, 1659, 0, 0, 0, 1437, 0, 0, 3905,
+	0, 0, 497, 0, 0, 0, 0, 2702, 0, 0, 1844, 0, 0, 0, 0, 0, 0, 0, 2150, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 180,
+	2915, 1629, 2676, 0, 2877, 0, 0, 0, 0, 0, 0, 0, 0, 1147, 2234, 3016, 0, 0, 3609, 0, 0, 0, 0, 0, 0, 2218, 0, 0, 0, 3780, 0, 0,
+	1224, 2597, 0, 0, 0, 0, 0, 0, 1509, 3688, 0, 0, 0, 0, 0, 2427, 0, 0, 0, 0, 0, 0, 0, 0, 1472, 0, 916, 0, 3123, 0, 0, 859,
+	0, 0, 0, 192, 2989, 0, 0, 0, 0, 0, 0, 1081, 2058, 2700, 3437, 0, 0, 0, 0, 0, 832, 0, 0, 356, 0, 0, 0, 2552, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1294, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 715, 0, 0, 209,
+	0, 0, 2002, 2092, 2463, 3748, 0, 3340, 0, 662, 961, 3061, 3167, 0, 0, 285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3650, 0, 0, 522, 1868,
+	0, 0, 1658, 0, 3743, 0, 0, 0, 0, 0, 2049, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3698, 919, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1946, 819, 2232, 3357, 0, 0, 0, 0, 0, 3317, 3041, 0, 3243, 3914, 0, 0, 0, 0, 0, 0, 0, 2778, 0, 0, 0, 3244, 2661, 0, 1542, 0, 0, 0,
+	0, 0, 0, 1847, 3407, 0, 0, 0, 0, 1169, 0, 56, 0, 0, 0, 3700, 941, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1242,
+	0, 0, 643, 0, 621, 2812, 3010, 3840, 0, 0, 0, 0, 0, 957, 0, 3160, 0, 0, 3644, 0, 0, 0, 1457, 0, 0, 0, 0, 0, 1680, 0, 0, 1275,
+	0, 1866, 0, 0, 0, 304, 3593, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 630, 0,
+	0, 0, 0, 0, 0, 3042, 0, 3267, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3119, 1599, 3030, 3544, 1711, 0, 0, 1065, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1057, 0, 0, 2081, 0, 0, 0, 587, 0, 0, 0, 2389, 339, 2708, 0, 0, 0, 1103, 0, 0, 0, 2452, 0,
+	0, 3275, 0, 281, 0, 0, 0, 2120, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3325, 0, 0, 1309, 0, 3125, 0, 0, 762, 925, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2652, 0, 0, 0, 0, 0, 2173, 0, 0, 0, 3736, 0, 0, 0, 3180, 0, 0, 0, 0,
+	0, 0, 923, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3072, 0, 1892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 3122,
+	2784, 0, 0, 3542, 0, 0, 3026, 483, 3182, 0, 1257, 0, 882, 0, 0, 2751, 0, 0, 0, 0, 2080, 2045, 1742, 3756, 2864, 3269, 3691, 0, 2648, 2578, 0, 0,
+	0, 0, 0, 0, 0, 2291, 0, 0, 0, 0, 0, 2347, 0, 0, 0, 0, 0, 3362, 3831, 0, 0, 1155, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3554, 0, 0, 0, 0, 0, 0, 1732, 0, 0, 2145, 0, 1882, 0, 0, 0, 0, 3191, 0, 0, 1349, 3770, 0, 0, 0, 0, 0,
+	0, 1033, 0, 2658, 0, 0, 0, 0, 2071, 0, 0, 0, 0, 0, 2525, 0, 0, 0, 0, 0, 0, 0, 0, 595, 2896, 0, 0, 3552, 157, 1111, 0, 0,
+	0, 0, 0, 0, 1497, 0, 0, 0, 0, 1972, 0, 0, 2059, 1922, 0, 0, 0, 0, 0, 2380, 2745, 3624, 0, 0, 2937, 0, 0, 1795, 1771, 0, 0, 0,
+	0, 627, 0, 0, 2048, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2189, 0, 0, 0, 0, 0, 0, 0, 0, 544, 0, 0, 272, 918, 2837,
+	0, 1566, 3162, 237, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 769, 0, 0, 0, 0, 0, 0, 0, 0, 295, 0, 0, 0,
 }
 
 var patterns = [...]pattern{
-	{"aws", "", 143},
-	{"aws *", "batch-get-", 144},
-	{"aws *", "cancel-", 145},
-	{"aws *", "delete-", 146},
-	{"aws *", "deregister-", 147},
-	{"aws *", "describe-", 148},
-	{"aws *", "destroy-", 149},
-	{"aws *", "disable-", 150},
-	{"aws *", "get-", 151},
-	{"aws *", "head-", 152},
-	{"aws *", "list-", 153},
-	{"aws *", "lookup-", 154},
-	{"aws *", "purge-", 155},
-	{"aws *", "remove-", 156},
-	{"aws *", "stop-", 157},
-	{"aws *", "terminate-", 158},
-	{"aws ecr", "batch-get-", 163},
-	{"aws ecr", "delete-", 164},
-	{"aws ecr", "describe-", 165},
-	{"aws ecr", "get-", 166},
-	{"aws ecr", "list-", 170},
-	{"az", "", 195},
-	{"", "fsck.", 1183},
-	{"gcloud", "", 1203},
-	{"gcloud *", "", 1204},
-	{"gcloud compute", "", 1216},
-	{"", "mkfs", 2226},
-	{"", "mkfs.", 2227},
-	{"", "newfs", 2298},
+	{"aws", "", 144},
+	{"aws *", "batch-get-", 145},
+	{"aws *", "cancel-", 146},
+	{"aws *", "delete-", 147},
+	{"aws *", "deregister-", 148},
+	{"aws *", "describe-", 149},
+	{"aws *", "destroy-", 150},
+	{"aws *", "disable-", 151},
+	{"aws *", "get-", 152},
+	{"aws *", "head-", 153},
+	{"aws *", "list-", 154},
+	{"aws *", "lookup-", 155},
+	{"aws *", "purge-", 156},
+	{"aws *", "remove-", 157},
+	{"aws *", "stop-", 158},
+	{"aws *", "terminate-", 159},
+	{"aws ecr", "batch-get-", 164},
+	{"aws ecr", "delete-", 165},
+	{"aws ecr", "describe-", 166},
+	{"aws ecr", "get-", 167},
+	{"aws ecr", "list-", 171},
+	{"az", "", 196},
+	{"", "fsck.", 1186},
+	{"gcloud", "", 1206},
+	{"gcloud *", "", 1207},
+	{"gcloud compute", "", 1219},
+	{"", "mkfs", 2231},
+	{"", "mkfs.", 2232},
+	{"", "newfs", 2303},
 }
 
 var aliases = [...]alias{
