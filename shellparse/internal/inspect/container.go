@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 	"callgate/shellparse/programs"
@@ -87,7 +88,7 @@ func mayRun(a *walk.Walker, c *walk.Call) {
 
 var containerOptions = word.MustOptions("--add-host= -a,--attach= --annotation= --blkio-weight= --cap-add= --cap-drop= --cgroup-parent= " +
 	"--cgroupns= --cidfile=w --cpu-period= --cpu-quota= --cpu-shares,-c= --cpus= --cpuset-cpus= " +
-	"--cpuset-mems= -d,--detach --detach-keys= --device= --dns= --dns-option= --dns-search= --domainname= " +
+	"--cpuset-mems= -d,--detach --detach-keys= --device= --device-cgroup-rule= --dns= --dns-option= --dns-search= --domainname= " +
 	"--entrypoint= -e,--env= --env-file=r --expose= --gpus= --group-add= --health-cmd= --health-interval= " +
 	"-h,--hostname= --init -i,--interactive --ip= --ip6= --ipc= --isolation= -l,--label= --label-file= " +
 	"--link= --log-driver= --log-opt= --mac-address= -m,--memory= --memory-swap= --mount= --name= " +
@@ -122,6 +123,9 @@ func mountSource(v string) string {
 	return strings.SplitN(v, ":", 2)[0]
 }
 
+// runtimeSocket is where the program that runs the containers of a machine takes orders.
+var runtimeSocket = lazyregexp.New(`(?:docker|containerd|podman|crio)\.sock`)
+
 // privileged says that the options of a container give it the host.
 func privileged(s *word.Scanned) bool {
 	for _, h := range s.Hits {
@@ -130,14 +134,14 @@ func privileged(s *word.Scanned) bool {
 		case "--privileged":
 			return true
 		case "--volume", "--mount":
-			if strings.Contains(v, "docker.sock") || word.HasPrefix(mountSource(v), "/proc", "/dev", "/sys") {
+			if runtimeSocket.MatchString(v) || word.HasPrefix(mountSource(v), "/proc", "/dev", "/sys") {
 				return true
 			}
 		case "--pid", "--net", "--ipc", "--userns", "--uts":
-			if v == "host" {
-				return h.Opt.Last != "--net"
+			if v == "host" && h.Opt.Last != "--net" {
+				return true
 			}
-		case "--cap-add":
+		case "--cap-add", "--device-cgroup-rule", "--use-api-socket":
 			return true
 		case "--security-opt":
 			if strings.Contains(v, "unconfined") || strings.Contains(v, "disable") {
