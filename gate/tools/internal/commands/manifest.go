@@ -32,13 +32,13 @@ var Manifests = []string{
 	"next.config.*", "nuxt.config.*", "astro.config.*", "svelte.config.*", "tsup.config.*", "postcss.config.*", "tailwind.config.*", "cypress.config.*", "ava.config.*", ".swcrc", ".nycrc*",
 	"lefthook*.y*ml", ".lefthook*.y*ml", ".husky/*", ".lintstagedrc*", "lint-staged.config.*", ".simple-git-hooks.*", ".overcommit.yml", "commitlint.config.*", "rspec", ".rspec", "phpstan.neon*",
 	// settings of linters and other tools that name code, or commands
-	"pylintrc", ".pylintrc*", "mypy.ini", ".mypy.ini", ".flake8", ".coveragerc", ".rubocop*.yml", ".standard.yml", ".erb?lint.y*ml", "steepfile", "guardfile", "dangerfile*", "fastfile", ".golangci.*",
-	"stylelint.config.*", ".stylelintrc*", ".markdownlint*", "cspell.config.*", "oxlint.config.*", ".tflint.hcl", ".checkov.y*ml", ".mega-linter.yml", "trivy.yaml", ".luacheckrc", ".busted", "*.rockspec",
+	"pylintrc", ".pylintrc*", "mypy.ini", ".mypy.ini", ".flake8", ".coveragerc", ".rubocop*.yml", ".standard.yml", ".erb?lint.y*ml", "steepfile", ".golangci.*",
+	"stylelint.config.*", ".stylelintrc*", ".markdownlint*.?js", ".markdownlint-cli2.*", "cspell.config.*", "oxlint.config.*", ".tflint.hcl", ".luacheckrc", ".busted", "*.rockspec",
 	"phpstan.dist.neon", "psalm*.xml*", "phpcs.xml*", ".phpcs.xml*", "ansible.cfg", "cdk.json", "cdktf.json", "pulumi*.yaml", "buf*.yaml",
-	"sqlc.y*ml", "sqlc.json", "helmfile.y*ml", ".goreleaser.y*ml", ".gomplate.y*ml", "action.y*ml", "book.toml", "analysis_options.yaml", "build.yaml", "config.exs", "runtime.exs", ".credo.exs", ".formatter.exs",
-	"BUILD", "WORKSPACE", "workspace.bzlmod", "BUCK", "*.sbt", "project/*.scala", "build.mill*", "*.pbxproj", "*.xcscheme", "*.xcconfig", "project.yml", "cmakeuserpresets.json", "conanfile.*", "xmake.lua",
-	"premake5.lua", "makefile.am", "makefile.in", "makefile.pl", "build.pl", "cabal.project*", "setup.hs", "package.yaml", "dune-workspace", "angular.json", "workspace.json", "cypress.json", "hardhat.config.*",
-	"truffle-config.js", "foundry.toml", "wdio.conf.*", "stryker.con*", "vue.config.*", "metro.config.*", "react-native.config.js", "remix.config.*", "gatsby-*.?s", ".storybook/*", ".c8rc*", "rspack.config.*", "rsbuild.config.*",
+	"sqlc.y*ml", "sqlc.json", "book.toml", "analysis_options.yaml", "config.exs", "runtime.exs", ".credo.exs", ".formatter.exs",
+	"BUILD", "WORKSPACE", "workspace.bzlmod", "BUCK", "*.sbt", "project/*.scala", "build.mill*", "*.pbxproj", "*.xcscheme", "*.xcconfig", "project.yml", "cmakeuserpresets.json",
+	"makefile.am", "makefile.in", "makefile.pl", "cabal.project*", "setup.hs", "package.yaml", "dune-workspace", "angular.json", "workspace.json", "cypress.json", "hardhat.config.*",
+	"truffle-config.js", "vue.config.*", "metro.config.*", "react-native.config.js", "remix.config.*", "gatsby-*.?s", ".storybook/*", ".c8rc*", "rspack.config.*", "rsbuild.config.*",
 	".eleventy.js", "mkdocs.y*ml", "conf.py", "hatch.toml", "pixi.toml", "uv.toml", "dvc.yaml", "snakefile", "nextflow.config", "main.nf", "justfile.*", "*.just", "mise.toml", ".mise.toml", "flake.nix", "default.nix", "shell.nix",
 }
 
