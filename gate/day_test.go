@@ -45,6 +45,8 @@ func TestADayOfWork(t *testing.T) {
 		"node_modules/.bin/vitest": "x", "node_modules/.bin/turbo": "x", "node_modules/.bin/next": "x", "node_modules/.bin/svelte-check": "x",
 		"node_modules/.bin/knip": "x", "node_modules/.bin/depcheck": "x", "node_modules/.bin/prisma": "x", "bin/rspec": "x", "chart/Chart.yaml": "x", "k8s/deploy.yaml": "x",
 		"pom.xml": "x", "tsconfig.json": "{}", "spec/a_spec.rb": "x", "node_modules/.bin/playwright": "x", "node_modules/react/package.json": "{}",
+		"node_modules/.bin/vite": "x", "node_modules/.bin/ng": "x", "frontend/node_modules/.bin/tsc": "x", "backend/.venv/bin/pytest": "x", "backend/.venv/bin/python": "x",
+		"backend/.venv/bin/activate": "x", "venv/Scripts/python.exe": "x", "venv/Scripts/pytest.exe": "x", "venv/Scripts/pip.exe": "x", "venv/Scripts/activate": "x", "backend/.venv/bin/pip": "x", "../../other/node_modules/.bin/tsc": "x", "../../other/.venv/bin/activate": "x",
 		"../../.ssh/id_rsa": "x", "../../.ssh/id_ed25519": "x", "../../.aws/credentials": "x", "../../.netrc": "x", "../../.npmrc": "x", "../../.kube/config": "x",
 		"../../.bash_history": "x", "../../other/notes.txt": "x", "../../other/main.go": "x",
 	} {

@@ -1663,41 +1663,39 @@ var options279 = Options{List: []Option{
 
 var row280 = Row{Options: &options279, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse281 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
-
-var acts282 = []Act{
+var acts281 = []Act{
 	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
 }
 
-var options283 = Options{List: []Option{
+var options282 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper284 = Wrapper{Options: &options283, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper283 = Wrapper{Options: &options282, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts285 = []Act{
+var acts284 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
 }
 
-var options286 = Options{List: []Option{
+var options285 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row287 = Row{Options: &options286, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row286 = Row{Options: &options285, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options288 = Options{List: []Option{
+var options287 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row289 = Row{Options: &options288, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row288 = Row{Options: &options287, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options290 = Options{List: []Option{
+var options289 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
 	{"--allow-write", "--allow-write", 2, 33}, {"--cert", "--cert", 1, 111}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 2, 116}, {"--env-file", "--env-file", 2, 114}, {"--fix", "--fix", 0, 0}, {"--import-map", "--import-map", 1, 120},
 	{"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--junit-path", "--junit-path", 1, 119}, {"--lock", "--lock", 1, 119}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0}, {"--node-modules-dir", "--node-modules-dir", 2, 0},
@@ -1705,42 +1703,42 @@ var options290 = Options{List: []Option{
 	{"-L", "--log-level", 1, 0}, {"-P", "--permission-set", 2, 33}, {"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row291 = Row{Options: &options290, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row290 = Row{Options: &options289, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options292 = Options{List: []Option{
+var options291 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language293 = Language{Options: &options292, Python: false}
+var language292 = Language{Options: &options291, Python: false}
 
-var options294 = Options{List: []Option{
+var options293 = Options{List: []Option{
 	{"--all-projects", "--all-projects", 0, 0}, {"--config", "--config", 1, 111}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--environment", "--environment", 1, 0}, {"--list", "--list", 0, 0}, {"--pure", "--pure", 0, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--recompute", "--recompute", 2, 0}, {"-c", "--config", 1, 111}, {"-e", "--env", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper295 = Wrapper{Options: &options294, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper294 = Wrapper{Options: &options293, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options296 = Options{List: []Option{
+var options295 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row297 = Row{Options: &options296, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row296 = Row{Options: &options295, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options298 = Options{List: []Option{
+var options297 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row299 = Row{Options: &options298, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row298 = Row{Options: &options297, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options300 = Options{List: []Option{
+var options299 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row301 = Row{Options: &options300, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row300 = Row{Options: &options299, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts302 = []Act{
+var acts301 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
@@ -1767,23 +1765,23 @@ var acts302 = []Act{
 	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 }
 
-var wrapper303 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper302 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options304 = Options{List: []Option{
+var options303 = Options{List: []Option{
 	{"--additional-flags", "--additional-flags", 1, 33}, {"--exec", "--exec", 0, 0}, {"--name", "--name", 1, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--no-workdir", "--no-workdir", 0, 0}, {"--root", "--root", 0, 0}, {"-T", "--no-tty", 0, 0}, {"-a", "--additional-flags", 1, 33},
 	{"-e", "--exec", 0, 0}, {"-n", "--name", 1, 0}, {"-nw", "--no-workdir", 0, 0}, {"-r", "--root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper305 = Wrapper{Options: &options304, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper304 = Wrapper{Options: &options303, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options306 = Options{List: []Option{
+var options305 = Options{List: []Option{
 	{"--arch", "--arch", 1, 0}, {"--bom", "--bom", 1, 114}, {"--keepParent", "--keepParent", 0, 0}, {"--norsrc", "--norsrc", 0, 0}, {"--rsrc", "--rsrc", 0, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 0, 0}, {"-c", "-c", 0, 0},
 	{"-j", "-j", 0, 0}, {"-k", "-k", 0, 0}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row307 = Row{Options: &options306, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row306 = Row{Options: &options305, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts308 = []Act{
+var acts307 = []Act{
 	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
@@ -1803,157 +1801,157 @@ var acts308 = []Act{
 	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 }
 
-var options309 = Options{List: []Option{
+var options308 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row310 = Row{Options: &options309, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row309 = Row{Options: &options308, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options311 = Options{List: []Option{
+var options310 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--cache-map", "--cache-map", 1, 33}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116},
 	{"--install-types", "--install-types", 0, 33}, {"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--cache-map", 1, 33},
 	{"--strict", "--strict", 0, 0}, {"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row312 = Row{Options: &options311, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row311 = Row{Options: &options310, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options313 = Options{List: []Option{
+var options312 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper314 = Wrapper{Options: &options313, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper313 = Wrapper{Options: &options312, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options315 = Options{List: []Option{
+var options314 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row316 = Row{Options: &options315, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row315 = Row{Options: &options314, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options317 = Options{List: []Option{
+var options316 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row318 = Row{Options: &options317, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row317 = Row{Options: &options316, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options319 = Options{List: []Option{
+var options318 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row320 = Row{Options: &options319, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row319 = Row{Options: &options318, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options321 = Options{List: []Option{
+var options320 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row322 = Row{Options: &options321, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row321 = Row{Options: &options320, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options323 = Options{List: []Option{
+var options322 = Options{List: []Option{
 	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
 	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row324 = Row{Options: &options323, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row323 = Row{Options: &options322, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options325 = Options{List: []Option{
+var options324 = Options{List: []Option{
 	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
 	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
 	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row326 = Row{Options: &options325, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row325 = Row{Options: &options324, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options327 = Options{List: []Option{
+var options326 = Options{List: []Option{
 	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
 	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row328 = Row{Options: &options327, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row327 = Row{Options: &options326, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options329 = Options{List: []Option{
+var options328 = Options{List: []Option{
 	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row330 = Row{Options: &options329, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row329 = Row{Options: &options328, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options331 = Options{List: []Option{
+var options330 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper332 = Wrapper{Options: &options331, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper331 = Wrapper{Options: &options330, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var worse333 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "*containerd.sock*", "*podman.sock*", "*crio.sock*", "--use-api-socket", "--device-cgroup-rule", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse332 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "*containerd.sock*", "*podman.sock*", "*crio.sock*", "--use-api-socket", "--device-cgroup-rule", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var row334 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row333 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var options335 = Options{List: []Option{
+var options334 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row336 = Row{Options: &options335, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row335 = Row{Options: &options334, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options337 = Options{List: []Option{
+var options336 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper338 = Wrapper{Options: &options337, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper337 = Wrapper{Options: &options336, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options339 = Options{List: []Option{
+var options338 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--url", "--url", 1, 33}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row340 = Row{Options: &options339, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row339 = Row{Options: &options338, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options341 = Options{List: []Option{
+var options340 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--config", "--config", 1, 0}, {"--fallback", "--fallback", 1, 119}, {"--mount", "--mount", 1, 119}, {"--mount-template", "--mount-template", 1, 114}, {"--name-transformer", "--name-transformer", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-fallback", "--no-fallback", 0, 0},
 	{"--only-secrets", "--only-secrets", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0}, {"--project", "--project", 1, 0}, {"--silent", "--silent", 0, 0}, {"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "--config", 1, 0}, {"-p", "--project", 1, 0},
 	{"-t", "--token", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper342 = Wrapper{Options: &options341, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper341 = Wrapper{Options: &options340, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options343 = Options{List: []Option{
+var options342 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row344 = Row{Options: &options343, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row343 = Row{Options: &options342, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options345 = Options{List: []Option{
+var options344 = Options{List: []Option{
 	{"--env-file", "--env-file", 1, 114}, {"--environments", "--environments", 1, 0}, {"--expand-envs", "--expand-envs", 0, 0}, {"--fallback", "--fallback", 0, 0}, {"--file", "--env-file", 1, 114}, {"--no-override", "--no-override", 0, 0}, {"--overload", "--override", 0, 0}, {"--override", "--override", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--rc-file", "--rc-file", 1, 120}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--environments", 1, 0}, {"-f", "--env-file", 1, 114}, {"-o", "--override", 0, 0},
 	{"-p", "-p", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--rc-file", 1, 120}, {"-v", "-v", 1, 0}, {"-x", "--expand-envs", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper346 = Wrapper{Options: &options345, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper345 = Wrapper{Options: &options344, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options347 = Options{List: []Option{
+var options346 = Options{List: []Option{
 	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper348 = Wrapper{Options: &options347, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper347 = Wrapper{Options: &options346, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options349 = Options{List: []Option{
+var options348 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
 	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper350 = Wrapper{Options: &options349, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper349 = Wrapper{Options: &options348, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options351 = Options{List: []Option{
+var options350 = Options{List: []Option{
 	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--artifacts-path", "--artifacts-path", 1, 116}, {"--configfile", "--configfile", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--environment", "--environment", 1, 118},
 	{"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 102}, {"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33},
 	{"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0}, {"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0},
@@ -1961,9 +1959,9 @@ var options351 = Options{List: []Option{
 	{"-l", "--logger", 1, 102}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row352 = Row{Options: &options351, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row351 = Row{Options: &options350, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts353 = []Act{
+var acts352 = []Act{
 	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
@@ -1974,17 +1972,17 @@ var acts353 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var worse354 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "-rp:*", "*property:*", "*storeProperty:*", "*orc:*", "*outputResultsCache:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse353 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "-rp:*", "*property:*", "*storeProperty:*", "*orc:*", "*outputResultsCache:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options355 = Options{List: []Option{
+var options354 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row356 = Row{Options: &options355, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row355 = Row{Options: &options354, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts357 = []Act{
+var acts356 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
@@ -1993,22 +1991,22 @@ var acts357 = []Act{
 	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
 }
 
-var acts358 = []Act{
+var acts357 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var acts359 = []Act{
+var acts358 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
 }
 
-var worse360 = []Worse{{When: []string{"*create", "*append", "*merge", "*delete", "*deletepl", "*createpl", "*change", "*changei", "*passwd"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse359 = []Worse{{When: []string{"*create", "*append", "*merge", "*delete", "*deletepl", "*createpl", "*change", "*changei", "*passwd"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var worse361 = []Worse{{When: []string{"*edit", "*create", "*delete"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse360 = []Worse{{When: []string{"*edit", "*create", "*delete"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var options362 = Options{List: []Option{
+var options361 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -2017,9 +2015,9 @@ var options362 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row363 = Row{Options: &options362, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row362 = Row{Options: &options361, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts364 = []Act{
+var acts363 = []Act{
 	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
@@ -2037,48 +2035,48 @@ var acts364 = []Act{
 	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
 }
 
-var acts365 = []Act{
+var acts364 = []Act{
 	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
 }
 
-var options366 = Options{List: []Option{
+var options365 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper367 = Wrapper{Options: &options366, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper366 = Wrapper{Options: &options365, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options368 = Options{List: []Option{
+var options367 = Options{List: []Option{
 	{"--list", "--list", 0, 0}, {"--no-require-passphrase", "--no-require-passphrase", 0, 0}, {"--noecho", "--noecho", 0, 0}, {"--require-passphrase", "--require-passphrase", 0, 0}, {"--set", "--set", 0, 33}, {"--unset", "--unset", 0, 33}, {"-P", "--no-require-passphrase", 0, 0}, {"-l", "--list", 0, 0},
 	{"-n", "--noecho", 0, 0}, {"-p", "--require-passphrase", 0, 0}, {"-s", "--set", 0, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper369 = Wrapper{Options: &options368, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper368 = Wrapper{Options: &options367, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var wrapper370 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
+var wrapper369 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
 
-var wrapper371 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper370 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options372 = Options{List: []Option{
+var options371 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row373 = Row{Options: &options372, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row372 = Row{Options: &options371, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options374 = Options{List: []Option{
+var options373 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--inspect-config", "--mcp", 0, 120},
 	{"--max-warnings", "--max-warnings", 1, 0}, {"--mcp", "--mcp", 0, 120}, {"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120}, {"--rule", "--rule", 1, 0}, {"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row375 = Row{Options: &options374, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row374 = Row{Options: &options373, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts376 = []Act{
+var acts375 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -2086,49 +2084,49 @@ var acts376 = []Act{
 	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options377 = Options{List: []Option{
+var options376 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row378 = Row{Options: &options377, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row377 = Row{Options: &options376, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options379 = Options{List: []Option{
+var options378 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper380 = Wrapper{Options: &options379, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper379 = Wrapper{Options: &options378, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options381 = Options{List: []Option{
+var options380 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row382 = Row{Options: &options381, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row381 = Row{Options: &options380, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts383 = []Act{
+var acts382 = []Act{
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options384 = Options{List: []Option{
+var options383 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language385 = Language{Options: &options384, Python: false}
+var language384 = Language{Options: &options383, Python: false}
 
-var options386 = Options{List: []Option{
+var options385 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row387 = Row{Options: &options386, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row386 = Row{Options: &options385, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse388 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse387 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts389 = []Act{
+var acts388 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var acts390 = []Act{
+var acts389 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -2150,11 +2148,11 @@ var acts390 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts391 = []Act{
+var acts390 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts392 = []Act{
+var acts391 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -2162,19 +2160,19 @@ var acts392 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts393 = []Act{
+var acts392 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var options394 = Options{List: []Option{
+var options393 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
 	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper395 = Wrapper{Options: &options394, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper394 = Wrapper{Options: &options393, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options396 = Options{List: []Option{
+var options395 = Options{List: []Option{
 	{"--android-licenses", "--android-licenses", 0, 33}, {"--concurrency", "--concurrency", 1, 0}, {"--coverage", "--coverage", 0, 0}, {"--coverage-path", "--coverage-path", 1, 119}, {"--dart-define", "--dart-define", 1, 0}, {"--dart-define-from-file", "--dart-define-from-file", 1, 114}, {"--device-id", "--device-id", 1, 0}, {"--enable-vmservice", "--enable-vmservice", 0, 33},
 	{"--exclude-tags", "--exclude-tags", 1, 0}, {"--file-reporter", "--file-reporter", 1, 87}, {"--flutter-root", "--flutter-root", 1, 33}, {"--frontend-server-starter-path", "--frontend-server-starter-path", 1, 120}, {"--local-engine", "--local-web-sdk", 1, 120}, {"--local-engine-host", "--local-web-sdk", 1, 120}, {"--local-engine-src-path", "--local-web-sdk", 1, 120}, {"--local-web-sdk", "--local-web-sdk", 1, 120},
 	{"--machine", "--machine", 0, 0}, {"--name", "--name", 1, 0}, {"--no-pub", "--no-pub", 0, 0}, {"--offline", "--offline", 0, 0}, {"--output", "--output", 1, 116}, {"--packages", "--packages", 1, 120}, {"--plain-name", "--plain-name", 1, 0}, {"--reporter", "--reporter", 1, 0},
@@ -2182,11 +2180,11 @@ var options396 = Options{List: []Option{
 	{"--write", "--write", 1, 119}, {"-d", "--device-id", 1, 0}, {"-j", "--concurrency", 1, 0}, {"-o", "--output", 1, 116}, {"-r", "--reporter", 1, 0}, {"-t", "--tags", 1, 0}, {"-v", "--verbose", 0, 0}, {"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row397 = Row{Options: &options396, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row396 = Row{Options: &options395, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row398 = Row{Options: &options27, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row397 = Row{Options: &options27, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts399 = []Act{
+var acts398 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2207,32 +2205,32 @@ var acts399 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options400 = Options{List: []Option{
+var options399 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--config", "--config", 1, 111}, {"--instance", "--instance", 1, 0}, {"--json", "--json", 0, 0}, {"--no-tail", "--no-tail", 0, 0}, {"--region", "--region", 1, 0}, {"--watch", "--watch", 0, 0}, {"-a", "--app", 1, 0},
 	{"-c", "--config", 1, 111}, {"-i", "--instance", 1, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-tail", 0, 0}, {"-r", "--region", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row400 = Row{Options: &options399, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts402 = []Act{
+var acts401 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options403 = Options{List: []Option{
+var options402 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row404 = Row{Options: &options403, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row403 = Row{Options: &options402, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options405 = Options{List: []Option{
+var options404 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row406 = Row{Options: &options405, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row405 = Row{Options: &options404, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts407 = []Act{
+var acts406 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -2257,40 +2255,40 @@ var acts407 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options408 = Options{List: []Option{
+var options407 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row408 = Row{Options: &options407, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row410 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row409 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options411 = Options{List: []Option{
+var options410 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row412 = Row{Options: &options411, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row411 = Row{Options: &options410, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options413 = Options{List: []Option{
+var options412 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 33}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 33},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row413 = Row{Options: &options412, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse415 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse414 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options416 = Options{List: []Option{
+var options415 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts417 = []Act{
+var acts416 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -2299,15 +2297,15 @@ var acts417 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse418 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse417 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options419 = Options{List: []Option{
+var options418 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row420 = Row{Options: &options419, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row419 = Row{Options: &options418, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts421 = []Act{
+var acts420 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2339,37 +2337,37 @@ var acts421 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row422 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row421 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options423 = Options{List: []Option{
+var options422 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row424 = Row{Options: &options423, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse425 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse424 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options426 = Options{List: []Option{
+var options425 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row427 = Row{Options: &options426, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse428 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse427 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options429 = Options{List: []Option{
+var options428 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row429 = Row{Options: &options428, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options431 = Options{List: []Option{
+var options430 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2377,9 +2375,9 @@ var options431 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row432 = Row{Options: &options431, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row431 = Row{Options: &options430, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options433 = Options{List: []Option{
+var options432 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -2394,58 +2392,58 @@ var options433 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row434 = Row{Options: &options433, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts435 = []Act{
+var acts434 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options436 = Options{List: []Option{
+var options435 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row436 = Row{Options: &options435, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options438 = Options{List: []Option{
+var options437 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row438 = Row{Options: &options437, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options440 = Options{List: []Option{
+var options439 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row441 = Row{Options: &options440, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row440 = Row{Options: &options439, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options442 = Options{List: []Option{
+var options441 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row443 = Row{Options: &options442, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse444 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse443 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options445 = Options{List: []Option{
+var options444 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse447 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse446 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options448 = Options{List: []Option{
+var options447 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 0}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2453,58 +2451,58 @@ var options448 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row449 = Row{Options: &options448, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row448 = Row{Options: &options447, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse450 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse449 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options451 = Options{List: []Option{
+var options450 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options453 = Options{List: []Option{
+var options452 = Options{List: []Option{
 	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row453 = Row{Options: &options452, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options455 = Options{List: []Option{
+var options454 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--cached", "--cached", 0, 0}, {"--filters", "--filters", 0, 120}, {"--no-index", "--no-index", 0, 0}, {"--non-matching", "--non-matching", 0, 0},
 	{"--path", "--path", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"--verbose", "--verbose", 0, 0}, {"-a", "--all", 0, 0}, {"-n", "--non-matching", 0, 0},
 	{"-q", "--quiet", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "-w", 0, 33}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row456 = Row{Options: &options455, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row455 = Row{Options: &options454, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options457 = Options{List: []Option{
+var options456 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
 	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row458 = Row{Options: &options457, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options459 = Options{List: []Option{
+var options458 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--no-overlay", "--no-overlay", 0, 33}, {"--orphan", "--orphan", 1, 0},
 	{"--ours", "--ours", 0, 33}, {"--overlay", "--no-overlay", 0, 33}, {"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 33}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33},
 	{"--track", "--track", 2, 0}, {"-2", "-3", 0, 33}, {"-3", "-3", 0, 33}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0},
 	{"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 33}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row459 = Row{Options: &options458, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse461 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse460 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options462 = Options{List: []Option{
+var options461 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row463 = Row{Options: &options462, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options464 = Options{List: []Option{
+var options463 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2516,26 +2514,26 @@ var options464 = Options{List: []Option{
 	{"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row465 = Row{Options: &options464, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options466 = Options{List: []Option{
+var options465 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row466 = Row{Options: &options465, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse468 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse467 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options469 = Options{List: []Option{
+var options468 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row470 = Row{Options: &options469, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options471 = Options{List: []Option{
+var options470 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2543,9 +2541,9 @@ var options471 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row471 = Row{Options: &options470, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options473 = Options{List: []Option{
+var options472 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2553,39 +2551,39 @@ var options473 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row473 = Row{Options: &options472, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options475 = Options{List: []Option{
+var options474 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
 	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row475 = Row{Options: &options474, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse477 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse476 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options478 = Options{List: []Option{
+var options477 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row479 = Row{Options: &options478, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options480 = Options{List: []Option{
+var options479 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row481 = Row{Options: &options480, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse482 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse481 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options483 = Options{List: []Option{
+var options482 = Options{List: []Option{
 	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
 	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row484 = Row{Options: &options483, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row483 = Row{Options: &options482, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options485 = Options{List: []Option{
+var options484 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2599,140 +2597,140 @@ var options485 = Options{List: []Option{
 	{"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row485 = Row{Options: &options484, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options487 = Options{List: []Option{
+var options486 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row487 = Row{Options: &options486, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse489 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse488 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options490 = Options{List: []Option{
+var options489 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row491 = Row{Options: &options490, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row490 = Row{Options: &options489, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options492 = Options{List: []Option{
+var options491 = Options{List: []Option{
 	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 33}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row493 = Row{Options: &options492, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row492 = Row{Options: &options491, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options494 = Options{List: []Option{
+var options493 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 33}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row495 = Row{Options: &options494, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options496 = Options{List: []Option{
+var options495 = Options{List: []Option{
 	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row496 = Row{Options: &options495, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options498 = Options{List: []Option{
+var options497 = Options{List: []Option{
 	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row498 = Row{Options: &options497, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options500 = Options{List: []Option{
+var options499 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
 	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row501 = Row{Options: &options500, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row500 = Row{Options: &options499, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options502 = Options{List: []Option{
+var options501 = Options{List: []Option{
 	{"--allow-unrelated-histories", "--allow-unrelated-histories", 0, 0}, {"--merge-base", "--merge-base", 1, 0}, {"--messages", "--messages", 0, 0}, {"--name-only", "--name-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--strategy-option", "--strategy-option", 1, 0}, {"--trivial-merge", "--trivial-merge", 0, 0},
 	{"--write-tree", "--write-tree", 0, 0}, {"-X", "--strategy-option", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row503 = Row{Options: &options502, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options504 = Options{List: []Option{
+var options503 = Options{List: []Option{
 	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row505 = Row{Options: &options504, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row504 = Row{Options: &options503, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options506 = Options{List: []Option{
+var options505 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row507 = Row{Options: &options506, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options508 = Options{List: []Option{
+var options507 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row508 = Row{Options: &options507, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse510 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse509 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options511 = Options{List: []Option{
+var options510 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row511 = Row{Options: &options510, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse513 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse512 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options514 = Options{List: []Option{
+var options513 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row515 = Row{Options: &options514, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options516 = Options{List: []Option{
+var options515 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row516 = Row{Options: &options515, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options518 = Options{List: []Option{
+var options517 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row519 = Row{Options: &options518, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row518 = Row{Options: &options517, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options520 = Options{List: []Option{
+var options519 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row521 = Row{Options: &options520, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row520 = Row{Options: &options519, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse522 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse521 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options523 = Options{List: []Option{
+var options522 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row524 = Row{Options: &options523, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row523 = Row{Options: &options522, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse525 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse524 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse526 = []Worse{{When: []string{"<operand>", "-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: false}}
+var worse525 = []Worse{{When: []string{"<operand>", "-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: false}}
 
-var options527 = Options{List: []Option{
+var options526 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2744,93 +2742,93 @@ var options527 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row528 = Row{Options: &options527, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row527 = Row{Options: &options526, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options529 = Options{List: []Option{
+var options528 = Options{List: []Option{
 	{"--all", "--all", 0, 33}, {"--include-untracked", "--include-untracked", 0, 0}, {"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "--all", 0, 33}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0},
 	{"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-u", "--include-untracked", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options531 = Options{List: []Option{
+var options530 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row531 = Row{Options: &options530, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options533 = Options{List: []Option{
+var options532 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row534 = Row{Options: &options533, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row533 = Row{Options: &options532, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options535 = Options{List: []Option{
+var options534 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row535 = Row{Options: &options534, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse537 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse536 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse538 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse537 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options539 = Options{List: []Option{
+var options538 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row539 = Row{Options: &options538, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse541 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse540 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse542 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse541 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options543 = Options{List: []Option{
+var options542 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row543 = Row{Options: &options542, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options545 = Options{List: []Option{
+var options544 = Options{List: []Option{
 	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row545 = Row{Options: &options544, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options547 = Options{List: []Option{
+var options546 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row548 = Row{Options: &options547, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row547 = Row{Options: &options546, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options549 = Options{List: []Option{
+var options548 = Options{List: []Option{
 	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
 	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row550 = Row{Options: &options549, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row549 = Row{Options: &options548, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options551 = Options{List: []Option{
+var options550 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row552 = Row{Options: &options551, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row551 = Row{Options: &options550, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options553 = Options{List: []Option{
+var options552 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row553 = Row{Options: &options552, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options555 = Options{List: []Option{
+var options554 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2838,34 +2836,34 @@ var options555 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row555 = Row{Options: &options554, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse557 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse556 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options558 = Options{List: []Option{
+var options557 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row559 = Row{Options: &options558, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row558 = Row{Options: &options557, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options560 = Options{List: []Option{
+var options559 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row561 = Row{Options: &options560, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row560 = Row{Options: &options559, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse562 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse561 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options563 = Options{List: []Option{
+var options562 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row564 = Row{Options: &options563, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row563 = Row{Options: &options562, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse565 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse564 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options566 = Options{List: []Option{
+var options565 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2879,17 +2877,17 @@ var options566 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row567 = Row{Options: &options566, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row566 = Row{Options: &options565, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options568 = Options{List: []Option{
+var options567 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row569 = Row{Options: &options568, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row568 = Row{Options: &options567, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row570 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row569 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options571 = Options{List: []Option{
+var options570 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0},
@@ -2898,9 +2896,9 @@ var options571 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row572 = Row{Options: &options571, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options573 = Options{List: []Option{
+var options572 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2908,86 +2906,86 @@ var options573 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row574 = Row{Options: &options573, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row573 = Row{Options: &options572, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse575 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse574 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row576 = Row{Options: &options566, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row575 = Row{Options: &options565, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options577 = Options{List: []Option{
+var options576 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row578 = Row{Options: &options577, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row577 = Row{Options: &options576, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options579 = Options{List: []Option{
+var options578 = Options{List: []Option{
 	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row580 = Row{Options: &options579, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row579 = Row{Options: &options578, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options581 = Options{List: []Option{
+var options580 = Options{List: []Option{
 	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row582 = Row{Options: &options581, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row581 = Row{Options: &options580, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options583 = Options{List: []Option{
+var options582 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row584 = Row{Options: &options583, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row583 = Row{Options: &options582, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options585 = Options{List: []Option{
+var options584 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row586 = Row{Options: &options585, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row585 = Row{Options: &options584, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse587 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse586 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options588 = Options{List: []Option{
+var options587 = Options{List: []Option{
 	{"-cpuprofile", "-trace", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-memprofile", "-trace", 1, 119}, {"-memrate", "-memrate", 1, 0},
 	{"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-trace", "-trace", 1, 119}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row589 = Row{Options: &options588, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row588 = Row{Options: &options587, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options590 = Options{List: []Option{
+var options589 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-merge-base", "--new-from-rev", 1, 0}, {"--new-from-patch", "--new-from-patch", 1, 114}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 87},
 	{"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119}, {"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0},
 	{"--schema", "--schema", 1, 111}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119}, {"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row591 = Row{Options: &options590, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row590 = Row{Options: &options589, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper592 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper591 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options593 = Options{List: []Option{
+var options592 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row594 = Row{Options: &options593, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row593 = Row{Options: &options592, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options595 = Options{List: []Option{
+var options594 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row596 = Row{Options: &options595, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row595 = Row{Options: &options594, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options597 = Options{List: []Option{
+var options596 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row598 = Row{Options: &options597, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row597 = Row{Options: &options596, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options599 = Options{List: []Option{
+var options598 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--project-prop", "--project-prop", 1, 68},
 	{"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--system-prop", "--system-prop", 1, 68}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0},
@@ -2997,9 +2995,9 @@ var options599 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row600 = Row{Options: &options599, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row599 = Row{Options: &options598, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts601 = []Act{
+var acts600 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -3022,25 +3020,25 @@ var acts601 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options602 = Options{List: []Option{
+var options601 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row603 = Row{Options: &options602, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row602 = Row{Options: &options601, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options604 = Options{List: []Option{
+var options603 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row605 = Row{Options: &options604, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row604 = Row{Options: &options603, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts606 = []Act{
+var acts605 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts607 = []Act{
+var acts606 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3050,38 +3048,38 @@ var acts607 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options608 = Options{List: []Option{
+var options607 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--data-dir", "--data-dir", 1, 116}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0},
 	{"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 33},
 	{"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0},
 	{"-p", "--project", 1, 33}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row609 = Row{Options: &options608, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row608 = Row{Options: &options607, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options610 = Options{List: []Option{
+var options609 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row611 = Row{Options: &options610, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row610 = Row{Options: &options609, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options612 = Options{List: []Option{
+var options611 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper613 = Wrapper{Options: &options612, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper612 = Wrapper{Options: &options611, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options614 = Options{List: []Option{
+var options613 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--pass-credentials", "--pass-credentials", 0, 33}, {"--password", "--password", 1, 33}, {"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repo", "--repo", 1, 33}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"--username", "--username", 1, 33},
 	{"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row615 = Row{Options: &options614, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row614 = Row{Options: &options613, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts616 = []Act{
+var acts615 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -3100,16 +3098,16 @@ var acts616 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row617 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row616 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options618 = Options{List: []Option{
+var options617 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row619 = Row{Options: &options618, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row618 = Row{Options: &options617, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts620 = []Act{
+var acts619 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3138,58 +3136,58 @@ var acts620 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options621 = Options{List: []Option{
+var options620 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--dyno-name", "--dyno-name", 1, 0}, {"--json", "--json", 0, 0}, {"--num", "--num", 1, 0}, {"--remote", "--remote", 1, 0}, {"--source", "--source", 1, 0}, {"--tail", "--tail", 0, 0}, {"-a", "--app", 1, 0},
 	{"-d", "--dyno-name", 1, 0}, {"-n", "--num", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--source", 1, 0}, {"-t", "--tail", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row622 = Row{Options: &options621, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row621 = Row{Options: &options620, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options623 = Options{List: []Option{
+var options622 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper624 = Wrapper{Options: &options623, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper623 = Wrapper{Options: &options622, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options625 = Options{List: []Option{
+var options624 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row626 = Row{Options: &options625, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row625 = Row{Options: &options624, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options627 = Options{List: []Option{
+var options626 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row628 = Row{Options: &options627, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row627 = Row{Options: &options626, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options629 = Options{List: []Option{
+var options628 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language630 = Language{Options: &options629, Python: false}
+var language629 = Language{Options: &options628, Python: false}
 
-var worse631 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse630 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts632 = []Act{
+var acts631 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options633 = Options{List: []Option{
+var options632 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row634 = Row{Options: &options633, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row633 = Row{Options: &options632, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse635 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse634 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options636 = Options{List: []Option{
+var options635 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--auth", "--auth", 1, 0}, {"--auth-type", "--auth-type", 1, 0}, {"--bearer", "--bearer", 1, 0}, {"--body", "--body", 0, 0}, {"--boundary", "--boundary", 1, 0}, {"--cert", "--cert", 1, 114}, {"--cert-key", "--cert-key", 1, 114},
 	{"--cert-key-pass", "--cert-key-pass", 1, 0}, {"--check-status", "--check-status", 0, 0}, {"--chunked", "--chunked", 0, 0}, {"--ciphers", "--ciphers", 1, 0}, {"--compress", "--compress", 0, 0}, {"--continue", "--continue", 0, 0}, {"--default-scheme", "--default-scheme", 1, 0}, {"--download", "--download", 0, 0},
 	{"--follow", "--follow", 0, 0}, {"--form", "--form", 0, 0}, {"--format-options", "--format-options", 1, 0}, {"--headers", "--headers", 0, 0}, {"--ignore-stdin", "--ignore-stdin", 0, 0}, {"--json", "--json", 0, 0}, {"--max-headers", "--max-headers", 1, 0}, {"--max-redirects", "--max-redirects", 1, 0},
@@ -3201,23 +3199,23 @@ var options636 = Options{List: []Option{
 	{"-x", "--compress", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row637 = Row{Options: &options636, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row636 = Row{Options: &options635, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts638 = []Act{
+var acts637 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options639 = Options{List: []Option{
+var options638 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row640 = Row{Options: &options639, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row639 = Row{Options: &options638, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options641 = Options{List: []Option{
+var options640 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3225,58 +3223,58 @@ var options641 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper642 = Wrapper{Options: &options641, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper641 = Wrapper{Options: &options640, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options643 = Options{List: []Option{
+var options642 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper644 = Wrapper{Options: &options643, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper643 = Wrapper{Options: &options642, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options645 = Options{List: []Option{
+var options644 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row646 = Row{Options: &options645, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row645 = Row{Options: &options644, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options647 = Options{List: []Option{
+var options646 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper648 = Wrapper{Options: &options647, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper647 = Wrapper{Options: &options646, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options649 = Options{List: []Option{
+var options648 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper650 = Wrapper{Options: &options649, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper649 = Wrapper{Options: &options648, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options651 = Options{List: []Option{
+var options650 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row652 = Row{Options: &options651, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row651 = Row{Options: &options650, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options653 = Options{List: []Option{
+var options652 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row654 = Row{Options: &options653, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row653 = Row{Options: &options652, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options655 = Options{List: []Option{
+var options654 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper656 = Wrapper{Options: &options655, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper655 = Wrapper{Options: &options654, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options657 = Options{List: []Option{
+var options656 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3284,68 +3282,68 @@ var options657 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row658 = Row{Options: &options657, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row657 = Row{Options: &options656, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper659 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper658 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options660 = Options{List: []Option{
+var options659 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language661 = Language{Options: &options660, Python: false}
+var language660 = Language{Options: &options659, Python: false}
 
-var options662 = Options{List: []Option{
+var options661 = Options{List: []Option{
 	{"--no-absolute-filenames", "--no-absolute-filenames", 0, 0}, {"--rsh-command", "--rsh-command", 1, 120}, {"--to-stdout", "--to-stdout", 0, 0}, {"-D", "-D", 1, 100}, {"-F", "-F", 1, 119}, {"-I", "-I", 1, 114}, {"-J", "-J", 1, 120}, {"-O", "-O", 1, 119},
 	{"-o", "-o", 1, 119}, {"-s", "-s", 1, 33}, {"-si", "-si", 0, 0}, {"-so", "-so", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row663 = Row{Options: &options662, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row662 = Row{Options: &options661, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive664 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive663 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options665 = Options{List: []Option{
+var options664 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row666 = Row{Options: &options665, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row665 = Row{Options: &options664, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options667 = Options{List: []Option{
+var options666 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row668 = Row{Options: &options667, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row667 = Row{Options: &options666, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options669 = Options{List: []Option{
+var options668 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"--system", "--upgrade-module-path", 1, 120}, {"--upgrade-module-path", "--upgrade-module-path", 1, 120}, {"-Xstdout", "-Xstdout", 1, 119}, {"-agentlib", "-agentlib", 1, 120}, {"-bootclasspath", "--upgrade-module-path", 1, 120},
 	{"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-endorseddirs", "--upgrade-module-path", 1, 120}, {"-extdirs", "--upgrade-module-path", 1, 120}, {"-h", "-h", 1, 116}, {"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0},
 	{"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row670 = Row{Options: &options669, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row669 = Row{Options: &options668, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options671 = Options{List: []Option{
+var options670 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language672 = Language{Options: &options671, Python: false}
+var language671 = Language{Options: &options670, Python: false}
 
-var options673 = Options{List: []Option{
+var options672 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row674 = Row{Options: &options673, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row673 = Row{Options: &options672, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options675 = Options{List: []Option{
+var options674 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3356,21 +3354,21 @@ var options675 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row675 = Row{Options: &options674, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options677 = Options{List: []Option{
+var options676 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row678 = Row{Options: &options677, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row677 = Row{Options: &options676, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options679 = Options{List: []Option{
+var options678 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row680 = Row{Options: &options679, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row679 = Row{Options: &options678, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options681 = Options{List: []Option{
+var options680 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3381,11 +3379,11 @@ var options681 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row682 = Row{Options: &options681, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row681 = Row{Options: &options680, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse683 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse682 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts684 = []Act{
+var acts683 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3393,22 +3391,22 @@ var acts684 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options685 = Options{List: []Option{
+var options684 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row686 = Row{Options: &options685, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row685 = Row{Options: &options684, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options687 = Options{List: []Option{
+var options686 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row687 = Row{Options: &options686, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts689 = []Act{
+var acts688 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3426,7 +3424,7 @@ var acts689 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts690 = []Act{
+var acts689 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3447,9 +3445,9 @@ var acts690 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var worse691 = []Worse{{When: []string{"load", "unload", "install"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse690 = []Worse{{When: []string{"load", "unload", "install"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts692 = []Act{
+var acts691 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3457,87 +3455,87 @@ var acts692 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options693 = Options{List: []Option{
+var options692 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Werror", "-Werror", 0, 0}, {"-Xfriend-paths", "-Xfriend-paths", 1, 0}, {"-Xplugin", "-jdk-home", 1, 120}, {"-api-version", "-api-version", 1, 0}, {"-classpath", "-classpath", 1, 0}, {"-cp", "-classpath", 1, 0}, {"-d", "-d", 1, 119},
 	{"-include-runtime", "-include-runtime", 0, 0}, {"-jdk-home", "-jdk-home", 1, 120}, {"-jvm-target", "-jvm-target", 1, 0}, {"-kotlin-home", "-jdk-home", 1, 120}, {"-language-version", "-language-version", 1, 0}, {"-module-name", "-module-name", 1, 0}, {"-no-reflect", "-no-reflect", 0, 0}, {"-no-stdlib", "-no-stdlib", 0, 0},
 	{"-nowarn", "-nowarn", 0, 0}, {"-opt-in", "-opt-in", 1, 0}, {"-progressive", "-progressive", 0, 0}, {"-script", "-script", 0, 120}, {"-verbose", "-verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row694 = Row{Options: &options693, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row693 = Row{Options: &options692, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options695 = Options{List: []Option{
+var options694 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
 	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-help", "-help", 0, 0}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120},
 	{"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-version", "-version", 0, 0}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language696 = Language{Options: &options695, Python: false}
+var language695 = Language{Options: &options694, Python: false}
 
-var options697 = Options{List: []Option{
+var options696 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row698 = Row{Options: &options697, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row697 = Row{Options: &options696, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options699 = Options{List: []Option{
+var options698 = Options{List: []Option{
 	{"--dry-run", "--dry-run", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--output", "--output", 1, 0}, {"-f", "--filename", 1, 114}, {"-k", "--kustomize", 1, 120}, {"-n", "--namespace", 1, 0},
 	{"-o", "--output", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row699 = Row{Options: &options698, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options701 = Options{List: []Option{
+var options700 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row702 = Row{Options: &options701, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row701 = Row{Options: &options700, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse703 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse702 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse704 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse703 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options705 = Options{List: []Option{
+var options704 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper706 = Wrapper{Options: &options705, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper705 = Wrapper{Options: &options704, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options707 = Options{List: []Option{
+var options706 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row708 = Row{Options: &options707, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row707 = Row{Options: &options706, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options709 = Options{List: []Option{
+var options708 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper710 = Wrapper{Options: &options709, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper709 = Wrapper{Options: &options708, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options711 = Options{List: []Option{
+var options710 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row712 = Row{Options: &options711, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row711 = Row{Options: &options710, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options713 = Options{List: []Option{
+var options712 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag", "--tag", 1, 33}, {"--tag-file", "--tag-file", 1, 108},
 	{"-D", "-D", 1, 0}, {"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 108}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120},
 	{"-o", "--log-file", 1, 119}, {"-p", "--pattern", 1, 0}, {"-t", "--tag", 1, 33}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row714 = Row{Options: &options713, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row713 = Row{Options: &options712, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts715 = []Act{
+var acts714 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3545,7 +3543,7 @@ var acts715 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options716 = Options{List: []Option{
+var options715 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3556,53 +3554,53 @@ var options716 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row717 = Row{Options: &options716, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row716 = Row{Options: &options715, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options718 = Options{List: []Option{
+var options717 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row719 = Row{Options: &options718, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row718 = Row{Options: &options717, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options720 = Options{List: []Option{
+var options719 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row721 = Row{Options: &options720, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row720 = Row{Options: &options719, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts722 = []Act{
+var acts721 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options723 = Options{List: []Option{
+var options722 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row724 = Row{Options: &options723, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row723 = Row{Options: &options722, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options725 = Options{List: []Option{
+var options724 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row726 = Row{Options: &options725, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row725 = Row{Options: &options724, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options727 = Options{List: []Option{
+var options726 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row728 = Row{Options: &options727, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row727 = Row{Options: &options726, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options729 = Options{List: []Option{
+var options728 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row730 = Row{Options: &options729, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row729 = Row{Options: &options728, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options731 = Options{List: []Option{
+var options730 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3612,32 +3610,32 @@ var options731 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper732 = Wrapper{Options: &options731, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper731 = Wrapper{Options: &options730, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options733 = Options{List: []Option{
+var options732 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row734 = Row{Options: &options733, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row733 = Row{Options: &options732, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options735 = Options{List: []Option{
+var options734 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row736 = Row{Options: &options735, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row735 = Row{Options: &options734, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options737 = Options{List: []Option{
+var options736 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row738 = Row{Options: &options737, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row737 = Row{Options: &options736, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options739 = Options{List: []Option{
+var options738 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3647,36 +3645,36 @@ var options739 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row740 = Row{Options: &options739, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row739 = Row{Options: &options738, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options741 = Options{List: []Option{
+var options740 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 120}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 120}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row742 = Row{Options: &options741, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row741 = Row{Options: &options740, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts743 = []Act{
+var acts742 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options744 = Options{List: []Option{
+var options743 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row745 = Row{Options: &options744, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row744 = Row{Options: &options743, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse746 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse745 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts747 = []Act{
+var acts746 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3691,36 +3689,36 @@ var acts747 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options748 = Options{List: []Option{
+var options747 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row749 = Row{Options: &options748, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row748 = Row{Options: &options747, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options750 = Options{List: []Option{
+var options749 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row751 = Row{Options: &options750, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row750 = Row{Options: &options749, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options752 = Options{List: []Option{
+var options751 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row753 = Row{Options: &options752, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row752 = Row{Options: &options751, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options754 = Options{List: []Option{
+var options753 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row755 = Row{Options: &options754, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row754 = Row{Options: &options753, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse756 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse755 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts757 = []Act{
+var acts756 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3729,29 +3727,29 @@ var acts757 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options758 = Options{List: []Option{
+var options757 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper759 = Wrapper{Options: &options758, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper758 = Wrapper{Options: &options757, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options760 = Options{List: []Option{
+var options759 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper761 = Wrapper{Options: &options760, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper760 = Wrapper{Options: &options759, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options762 = Options{List: []Option{
+var options761 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row763 = Row{Options: &options762, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row762 = Row{Options: &options761, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts764 = []Act{
+var acts763 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3762,25 +3760,25 @@ var acts764 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options765 = Options{List: []Option{
+var options764 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row766 = Row{Options: &options765, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row765 = Row{Options: &options764, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options767 = Options{List: []Option{
+var options766 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 101}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 101}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row768 = Row{Options: &options767, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row767 = Row{Options: &options766, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options769 = Options{List: []Option{
+var options768 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row770 = Row{Options: &options769, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row769 = Row{Options: &options768, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts771 = []Act{
+var acts770 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3791,37 +3789,37 @@ var acts771 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options772 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row773 = Row{Options: &options772, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row772 = Row{Options: &options771, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts774 = []Act{
+var acts773 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options775 = Options{List: []Option{
+var options774 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper776 = Wrapper{Options: &options775, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper775 = Wrapper{Options: &options774, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options777 = Options{List: []Option{
+var options776 = Options{List: []Option{
 	{"--filename", "--filename", 1, 114}, {"-F", "--filename", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row778 = Row{Options: &options777, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row777 = Row{Options: &options776, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row779 = Row{Options: &options718, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row778 = Row{Options: &options717, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts780 = []Act{
+var acts779 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var options781 = Options{List: []Option{
+var options780 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--define", "--define", 1, 68}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0},
 	{"--fail-never", "--fail-never", 0, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120},
@@ -3832,11 +3830,11 @@ var options781 = Options{List: []Option{
 	{"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row782 = Row{Options: &options781, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row781 = Row{Options: &options780, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row783 = Row{Options: &options311, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row782 = Row{Options: &options310, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options784 = Options{List: []Option{
+var options783 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3848,24 +3846,24 @@ var options784 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row785 = Row{Options: &options784, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options786 = Options{List: []Option{
+var options785 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row787 = Row{Options: &options786, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row786 = Row{Options: &options785, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options788 = Options{List: []Option{
+var options787 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row789 = Row{Options: &options788, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row788 = Row{Options: &options787, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts790 = []Act{
+var acts789 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3879,7 +3877,7 @@ var acts790 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts791 = []Act{
+var acts790 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3891,29 +3889,29 @@ var acts791 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options792 = Options{List: []Option{
+var options791 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper793 = Wrapper{Options: &options792, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper792 = Wrapper{Options: &options791, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options794 = Options{List: []Option{
+var options793 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
 	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row795 = Row{Options: &options794, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row794 = Row{Options: &options793, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options796 = Options{List: []Option{
+var options795 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper797 = Wrapper{Options: &options796, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper796 = Wrapper{Options: &options795, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts798 = []Act{
+var acts797 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3924,20 +3922,20 @@ var acts798 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options799 = Options{List: []Option{
+var options798 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row800 = Row{Options: &options799, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row799 = Row{Options: &options798, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options801 = Options{List: []Option{
+var options800 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row802 = Row{Options: &options801, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row801 = Row{Options: &options800, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options803 = Options{List: []Option{
+var options802 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -3947,24 +3945,24 @@ var options803 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language804 = Language{Options: &options803, Python: false}
+var language803 = Language{Options: &options802, Python: false}
 
-var options805 = Options{List: []Option{
+var options804 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper806 = Wrapper{Options: &options805, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper805 = Wrapper{Options: &options804, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options807 = Options{List: []Option{
+var options806 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper808 = Wrapper{Options: &options807, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper807 = Wrapper{Options: &options806, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts809 = []Act{
+var acts808 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3982,7 +3980,7 @@ var acts809 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options810 = Options{List: []Option{
+var options809 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envdir", "--envdir", 1, 116}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33},
 	{"--force-python", "--force-python", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--keywords", "--keywords", 1, 0}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0},
 	{"--pre", "--pre", 0, 0}, {"--python", "-P", 1, 120}, {"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--report", "--report", 1, 119}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0},
@@ -3990,15 +3988,15 @@ var options810 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-k", "--keywords", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row811 = Row{Options: &options810, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row810 = Row{Options: &options809, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse812 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse811 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts813 = []Act{
+var acts812 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options814 = Options{List: []Option{
+var options813 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -4010,9 +4008,9 @@ var options814 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row815 = Row{Options: &options814, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row814 = Row{Options: &options813, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options816 = Options{List: []Option{
+var options815 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -4025,11 +4023,11 @@ var options816 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row816 = Row{Options: &options815, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse818 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse817 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options819 = Options{List: []Option{
+var options818 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4041,9 +4039,9 @@ var options819 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row820 = Row{Options: &options819, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row819 = Row{Options: &options818, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options821 = Options{List: []Option{
+var options820 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4054,21 +4052,21 @@ var options821 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row822 = Row{Options: &options821, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row821 = Row{Options: &options820, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row823 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row822 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse824 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse823 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row825 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row824 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options826 = Options{List: []Option{
+var options825 = Options{List: []Option{
 	{"--download-directory", "--download-directory", 1, 116}, {"--output", "--output", 1, 119}, {"-dir", "--download-directory", 1, 116}, {"-e", "-e", 1, 99}, {"-l", "-l", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row827 = Row{Options: &options826, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row826 = Row{Options: &options825, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options828 = Options{List: []Option{
+var options827 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -4076,52 +4074,52 @@ var options828 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper829 = Wrapper{Options: &options828, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper828 = Wrapper{Options: &options827, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options830 = Options{List: []Option{
+var options829 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper831 = Wrapper{Options: &options830, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper830 = Wrapper{Options: &options829, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options832 = Options{List: []Option{
+var options831 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row833 = Row{Options: &options832, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row832 = Row{Options: &options831, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options834 = Options{List: []Option{
+var options833 = Options{List: []Option{
 	{"--base", "--head", 1, 82}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0},
 	{"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116},
 	{"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119}, {"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0},
 	{"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row835 = Row{Options: &options834, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row834 = Row{Options: &options833, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse836 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse835 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse837 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse836 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options838 = Options{List: []Option{
+var options837 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row839 = Row{Options: &options838, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row838 = Row{Options: &options837, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options840 = Options{List: []Option{
+var options839 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row841 = Row{Options: &options840, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row840 = Row{Options: &options839, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options842 = Options{List: []Option{
+var options841 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -4130,19 +4128,19 @@ var options842 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row843 = Row{Options: &options842, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row842 = Row{Options: &options841, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse844 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse843 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse845 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse844 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts846 = []Act{
+var acts845 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options847 = Options{List: []Option{
+var options846 = Options{List: []Option{
 	{"--alter", "--alter", 0, 109}, {"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache", "--cache", 2, 119}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119},
 	{"--coverage-html", "--coverage-html", 1, 116}, {"--dump-taint-graph", "--dump-taint-graph", 1, 119}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--file-list", "--file-list", 1, 108}, {"--filter", "--filter", 1, 102}, {"--generate-baseline", "--use-baseline", 1, 119}, {"--generate-stubs", "--dump-taint-graph", 1, 119},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--pro", "--pro", 0, 33},
@@ -4151,15 +4149,15 @@ var options847 = Options{List: []Option{
 	{"--use-baseline", "--use-baseline", 1, 119}, {"-a", "-a", 1, 120}, {"-b", "--use-baseline", 1, 119}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options849 = Options{List: []Option{
+var options848 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row850 = Row{Options: &options849, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row849 = Row{Options: &options848, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options851 = Options{List: []Option{
+var options850 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -4167,83 +4165,83 @@ var options851 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row852 = Row{Options: &options851, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row851 = Row{Options: &options850, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive853 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive852 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options854 = Options{List: []Option{
+var options853 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper855 = Wrapper{Options: &options854, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper854 = Wrapper{Options: &options853, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options856 = Options{List: []Option{
+var options855 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language857 = Language{Options: &options856, Python: false}
+var language856 = Language{Options: &options855, Python: false}
 
-var options858 = Options{List: []Option{
+var options857 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language859 = Language{Options: &options858, Python: false}
+var language858 = Language{Options: &options857, Python: false}
 
-var options860 = Options{List: []Option{
+var options859 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row861 = Row{Options: &options860, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row860 = Row{Options: &options859, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse862 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse861 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options863 = Options{List: []Option{
+var options862 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row864 = Row{Options: &options863, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row863 = Row{Options: &options862, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options865 = Options{List: []Option{
+var options864 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--generate-baseline", "--generate-baseline", 1, 119}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0},
 	{"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row866 = Row{Options: &options865, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row865 = Row{Options: &options864, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options867 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row868 = Row{Options: &options867, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options869 = Options{List: []Option{
+var options868 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row870 = Row{Options: &options869, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row869 = Row{Options: &options868, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options871 = Options{List: []Option{
+var options870 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row872 = Row{Options: &options871, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row871 = Row{Options: &options870, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options873 = Options{List: []Option{
+var options872 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -4251,64 +4249,64 @@ var options873 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row874 = Row{Options: &options873, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse875 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse874 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options876 = Options{List: []Option{
+var options875 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row877 = Row{Options: &options876, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row876 = Row{Options: &options875, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options878 = Options{List: []Option{
+var options877 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper879 = Wrapper{Options: &options878, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper878 = Wrapper{Options: &options877, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options880 = Options{List: []Option{
+var options879 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper881 = Wrapper{Options: &options880, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper880 = Wrapper{Options: &options879, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options882 = Options{List: []Option{
+var options881 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--only-changed", "--only-changed", 2, 82}, {"--output", "--output", 1, 101},
 	{"--project", "--project", 1, 0}, {"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row883 = Row{Options: &options882, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row882 = Row{Options: &options881, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options884 = Options{List: []Option{
+var options883 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row885 = Row{Options: &options884, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row884 = Row{Options: &options883, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options886 = Options{List: []Option{
+var options885 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 111}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 111}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row887 = Row{Options: &options886, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row886 = Row{Options: &options885, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options888 = Options{List: []Option{
+var options887 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper889 = Wrapper{Options: &options888, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper888 = Wrapper{Options: &options887, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options890 = Options{List: []Option{
+var options889 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4316,56 +4314,56 @@ var options890 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row891 = Row{Options: &options890, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row890 = Row{Options: &options889, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options892 = Options{List: []Option{
+var options891 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row893 = Row{Options: &options892, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row892 = Row{Options: &options891, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse894 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse893 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options895 = Options{List: []Option{
+var options894 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
 	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row896 = Row{Options: &options895, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row895 = Row{Options: &options894, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options897 = Options{List: []Option{
+var options896 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row898 = Row{Options: &options897, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row897 = Row{Options: &options896, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options899 = Options{List: []Option{
+var options898 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row900 = Row{Options: &options899, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row899 = Row{Options: &options898, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options901 = Options{List: []Option{
+var options900 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 102},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row902 = Row{Options: &options901, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row901 = Row{Options: &options900, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse903 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse902 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options904 = Options{List: []Option{
+var options903 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--datasource-url", "--datasource-url", 1, 33}, {"--schema", "--schema", 1, 114}, {"--url", "--datasource-url", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row904 = Row{Options: &options903, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts906 = []Act{
+var acts905 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4374,7 +4372,7 @@ var acts906 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options907 = Options{List: []Option{
+var options906 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4383,23 +4381,23 @@ var options907 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper908 = Wrapper{Options: &options907, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper907 = Wrapper{Options: &options906, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options909 = Options{List: []Option{
+var options908 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row910 = Row{Options: &options909, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row909 = Row{Options: &options908, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options911 = Options{List: []Option{
+var options910 = Options{List: []Option{
 	{"--archive", "--archive", 1, 119}, {"--exec", "--exec", 1, 120}, {"--formatter", "--source", 1, 120}, {"--harness", "--source", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--rc", "--rc", 1, 120}, {"--source", "--source", 1, 120}, {"--state", "--state", 1, 0},
 	{"-I", "-I", 1, 120}, {"-M", "-M", 1, 120}, {"-P", "-P", 1, 120}, {"-a", "--archive", 1, 119}, {"-b", "-b", 0, 0}, {"-e", "--exec", 1, 120}, {"-j", "--jobs", 1, 0}, {"-l", "-l", 0, 0},
 	{"-r", "-r", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row912 = Row{Options: &options911, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row911 = Row{Options: &options910, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options913 = Options{List: []Option{
+var options912 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4411,23 +4409,23 @@ var options913 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row914 = Row{Options: &options913, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row913 = Row{Options: &options912, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options915 = Options{List: []Option{
+var options914 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row916 = Row{Options: &options915, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row915 = Row{Options: &options914, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options917 = Options{List: []Option{
+var options916 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row918 = Row{Options: &options917, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row917 = Row{Options: &options916, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts919 = []Act{
+var acts918 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4444,26 +4442,26 @@ var acts919 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options920 = Options{List: []Option{
+var options919 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row921 = Row{Options: &options920, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row920 = Row{Options: &options919, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse922 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse921 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var options923 = Options{List: []Option{
+var options922 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output", "--output-file", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120},
 	{"--rcfile", "--rcfile", 1, 111}, {"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"--spelling-private-dict-file", "--spelling-private-dict-file", 1, 119}, {"-c", "-c", 1, 33}, {"-f", "--output-format", 1, 87}, {"-i", "-i", 1, 109},
 	{"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row924 = Row{Options: &options923, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row923 = Row{Options: &options922, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options925 = Options{List: []Option{
+var options924 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
 	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
 	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 1, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
@@ -4477,13 +4475,13 @@ var options925 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row926 = Row{Options: &options925, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row925 = Row{Options: &options924, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse927 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse926 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse928 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse927 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts929 = []Act{
+var acts928 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4510,7 +4508,7 @@ var acts929 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts930 = []Act{
+var acts929 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4527,13 +4525,13 @@ var acts930 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options931 = Options{List: []Option{
+var options930 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper932 = Wrapper{Options: &options931, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper931 = Wrapper{Options: &options930, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts933 = []Act{
+var acts932 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4548,18 +4546,18 @@ var acts933 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options934 = Options{List: []Option{
+var options933 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options935 = Options{List: []Option{
+var options934 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row936 = Row{Options: &options935, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row935 = Row{Options: &options934, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts937 = []Act{
+var acts936 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4589,15 +4587,15 @@ var acts937 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options938 = Options{List: []Option{
+var options937 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper939 = Wrapper{Options: &options938, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper938 = Wrapper{Options: &options937, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts940 = []Act{
+var acts939 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4615,7 +4613,7 @@ var acts940 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts941 = []Act{
+var acts940 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4626,7 +4624,7 @@ var acts941 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options942 = Options{List: []Option{
+var options941 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4634,37 +4632,37 @@ var options942 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row943 = Row{Options: &options942, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row942 = Row{Options: &options941, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options944 = Options{List: []Option{
+var options943 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row945 = Row{Options: &options944, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row944 = Row{Options: &options943, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options946 = Options{List: []Option{
+var options945 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row947 = Row{Options: &options946, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row946 = Row{Options: &options945, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse948 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse947 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options949 = Options{List: []Option{
+var options948 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row950 = Row{Options: &options949, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row949 = Row{Options: &options948, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options951 = Options{List: []Option{
+var options950 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4673,11 +4671,11 @@ var options951 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row952 = Row{Options: &options951, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row951 = Row{Options: &options950, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse953 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse952 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts954 = []Act{
+var acts953 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4689,39 +4687,39 @@ var acts954 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var options955 = Options{List: []Option{
+var options954 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--cache-root", "--cache-root", 1, 116}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120},
 	{"--out", "--out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109},
 	{"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row956 = Row{Options: &options955, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row955 = Row{Options: &options954, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options957 = Options{List: []Option{
+var options956 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language958 = Language{Options: &options957, Python: false}
+var language957 = Language{Options: &options956, Python: false}
 
-var options959 = Options{List: []Option{
+var options958 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row960 = Row{Options: &options959, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row959 = Row{Options: &options958, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse961 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse960 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options962 = Options{List: []Option{
+var options961 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row963 = Row{Options: &options962, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row962 = Row{Options: &options961, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options964 = Options{List: []Option{
+var options963 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4730,37 +4728,37 @@ var options964 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row965 = Row{Options: &options964, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row964 = Row{Options: &options963, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options966 = Options{List: []Option{
+var options965 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper967 = Wrapper{Options: &options966, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper966 = Wrapper{Options: &options965, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options968 = Options{List: []Option{
+var options967 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--print", "--print", 1, 87},
 	{"--sysroot", "--sysroot", 1, 120}, {"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row969 = Row{Options: &options968, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row968 = Row{Options: &options967, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options970 = Options{List: []Option{
+var options969 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row971 = Row{Options: &options970, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row970 = Row{Options: &options969, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options972 = Options{List: []Option{
+var options971 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row973 = Row{Options: &options972, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row972 = Row{Options: &options971, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options974 = Options{List: []Option{
+var options973 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4772,187 +4770,187 @@ var options974 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row975 = Row{Options: &options974, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row974 = Row{Options: &options973, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options976 = Options{List: []Option{
+var options975 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row977 = Row{Options: &options976, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row976 = Row{Options: &options975, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options978 = Options{List: []Option{
+var options977 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row979 = Row{Options: &options978, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row978 = Row{Options: &options977, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options980 = Options{List: []Option{
+var options979 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row981 = Row{Options: &options980, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row980 = Row{Options: &options979, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options982 = Options{List: []Option{
+var options981 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row983 = Row{Options: &options982, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row982 = Row{Options: &options981, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse984 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse983 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options985 = Options{List: []Option{
+var options984 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row986 = Row{Options: &options985, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row985 = Row{Options: &options984, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts987 = []Act{
+var acts986 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options988 = Options{List: []Option{
+var options987 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper989 = Wrapper{Options: &options988, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper988 = Wrapper{Options: &options987, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options990 = Options{List: []Option{
+var options989 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row991 = Row{Options: &options990, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row990 = Row{Options: &options989, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options992 = Options{List: []Option{
+var options991 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row993 = Row{Options: &options992, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row992 = Row{Options: &options991, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options994 = Options{List: []Option{
+var options993 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper995 = Wrapper{Options: &options994, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper994 = Wrapper{Options: &options993, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options996 = Options{List: []Option{
+var options995 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper997 = Wrapper{Options: &options996, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper996 = Wrapper{Options: &options995, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options998 = Options{List: []Option{
+var options997 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row999 = Row{Options: &options998, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row998 = Row{Options: &options997, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1000 = Options{List: []Option{
+var options999 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1001 = Row{Options: &options1000, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row1000 = Row{Options: &options999, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options1002 = Options{List: []Option{
+var options1001 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1003 = Row{Options: &options1002, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1002 = Row{Options: &options1001, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1004 = Options{List: []Option{
+var options1003 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"--repeat", "--repeat", 0, 0}, {"--zero-terminated", "--zero-terminated", 0, 0}, {"-e", "--echo", 0, 0},
 	{"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0}, {"-o", "--output", 1, 119}, {"-r", "--repeat", 0, 0}, {"-z", "--zero-terminated", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1005 = Row{Options: &options1004, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1004 = Row{Options: &options1003, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1006 = Options{List: []Option{
+var options1005 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1007 = Wrapper{Options: &options1006, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper1006 = Wrapper{Options: &options1005, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options1008 = Options{List: []Option{
+var options1007 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1009 = Wrapper{Options: &options1008, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper1008 = Wrapper{Options: &options1007, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options1010 = Options{List: []Option{
+var options1009 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1011 = Row{Options: &options1010, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1010 = Row{Options: &options1009, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1012 = Options{List: []Option{
+var options1011 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1013 = Row{Options: &options1012, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1012 = Row{Options: &options1011, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1014 = Options{List: []Option{
+var options1013 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1015 = Row{Options: &options1014, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1014 = Row{Options: &options1013, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1016 = Options{List: []Option{
+var options1015 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1017 = Row{Options: &options1016, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1016 = Row{Options: &options1015, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1018 = Options{List: []Option{
+var options1017 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1019 = Row{Options: &options1018, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1018 = Row{Options: &options1017, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1020 = Options{List: []Option{
+var options1019 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1021 = Row{Options: &options1020, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row1020 = Row{Options: &options1019, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options1022 = Options{List: []Option{
+var options1021 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1023 = Wrapper{Options: &options1022, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1022 = Wrapper{Options: &options1021, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1024 = Options{List: []Option{
+var options1023 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1025 = Row{Options: &options1024, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1024 = Row{Options: &options1023, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1026 = Options{List: []Option{
+var options1025 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4962,28 +4960,28 @@ var options1026 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1027 = Row{Options: &options1026, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1026 = Row{Options: &options1025, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1028 = Options{List: []Option{
+var options1027 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1029 = Row{Options: &options1028, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1028 = Row{Options: &options1027, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1030 = Options{List: []Option{
+var options1029 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1031 = Wrapper{Options: &options1030, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1030 = Wrapper{Options: &options1029, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1032 = Options{List: []Option{
+var options1031 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1033 = Row{Options: &options1032, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1032 = Row{Options: &options1031, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1034 = Options{List: []Option{
+var options1033 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4993,9 +4991,9 @@ var options1034 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1035 = Wrapper{Options: &options1034, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1034 = Wrapper{Options: &options1033, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts1036 = []Act{
+var acts1035 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -5015,16 +5013,16 @@ var acts1036 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options1037 = Options{List: []Option{
+var options1036 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1038 = Row{Options: &options1037, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1037 = Row{Options: &options1036, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1039 = Options{List: []Option{
+var options1038 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -5032,19 +5030,19 @@ var options1039 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1040 = Row{Options: &options1039, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1041 = Options{List: []Option{
+var options1040 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1042 = Row{Options: &options1041, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1041 = Row{Options: &options1040, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1043 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse1042 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts1044 = []Act{
+var acts1043 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -5053,17 +5051,17 @@ var acts1044 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1045 = Options{List: []Option{
+var options1044 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1046 = Row{Options: &options1045, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1045 = Row{Options: &options1044, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1047 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1046 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1048 = Options{List: []Option{
+var options1047 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -5072,21 +5070,21 @@ var options1048 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1049 = Wrapper{Options: &options1048, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper1048 = Wrapper{Options: &options1047, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options1050 = Options{List: []Option{
+var options1049 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1051 = Row{Options: &options1050, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1050 = Row{Options: &options1049, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1052 = Options{List: []Option{
+var options1051 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1053 = Row{Options: &options1052, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1052 = Row{Options: &options1051, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1054 = Options{List: []Option{
+var options1053 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -5095,17 +5093,17 @@ var options1054 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1055 = Row{Options: &options1054, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1054 = Row{Options: &options1053, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1056 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1055 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1057 = []Act{
+var acts1056 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1058 = Options{List: []Option{
+var options1057 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -5116,16 +5114,16 @@ var options1058 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1059 = Row{Options: &options1058, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1058 = Row{Options: &options1057, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1060 = Options{List: []Option{
+var options1059 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1061 = Wrapper{Options: &options1060, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1060 = Wrapper{Options: &options1059, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1062 = Options{List: []Option{
+var options1061 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -5134,21 +5132,21 @@ var options1062 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1063 = Row{Options: &options1062, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1062 = Row{Options: &options1061, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1064 = Options{List: []Option{
+var options1063 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1065 = Row{Options: &options1064, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1064 = Row{Options: &options1063, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1066 = Options{List: []Option{
+var options1065 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1067 = Row{Options: &options1066, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1066 = Row{Options: &options1065, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1068 = []Act{
+var acts1067 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -5162,102 +5160,102 @@ var acts1068 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1069 = Options{List: []Option{
+var options1068 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1070 = Row{Options: &options1069, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1069 = Row{Options: &options1068, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1071 = Options{List: []Option{
+var options1070 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1072 = Row{Options: &options1071, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1071 = Row{Options: &options1070, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1073 = Options{List: []Option{
+var options1072 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1074 = Row{Options: &options1073, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1073 = Row{Options: &options1072, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1075 = Options{List: []Option{
+var options1074 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1076 = Wrapper{Options: &options1075, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1075 = Wrapper{Options: &options1074, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1077 = Options{List: []Option{
+var options1076 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1078 = Wrapper{Options: &options1077, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1077 = Wrapper{Options: &options1076, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1079 = Options{List: []Option{
+var options1078 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1080 = Row{Options: &options1079, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1079 = Row{Options: &options1078, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1081 = Options{List: []Option{
+var options1080 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1082 = Row{Options: &options1081, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1081 = Row{Options: &options1080, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1083 = Options{List: []Option{
+var options1082 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1084 = Wrapper{Options: &options1083, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1083 = Wrapper{Options: &options1082, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1085 = Options{List: []Option{
+var options1084 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1086 = Row{Options: &options1085, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1085 = Row{Options: &options1084, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1087 = Options{List: []Option{
+var options1086 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1088 = Row{Options: &options1087, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1087 = Row{Options: &options1086, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1089 = Options{List: []Option{
+var options1088 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1090 = Row{Options: &options1089, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1089 = Row{Options: &options1088, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1091 = Options{List: []Option{
+var options1090 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1092 = Wrapper{Options: &options1091, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1091 = Wrapper{Options: &options1090, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1093 = Options{List: []Option{
+var options1092 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1094 = Row{Options: &options1093, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1093 = Row{Options: &options1092, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1095 = Options{List: []Option{
+var options1094 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5265,43 +5263,43 @@ var options1095 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1096 = Row{Options: &options1095, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1095 = Row{Options: &options1094, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1097 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1096 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1098 = Options{List: []Option{
+var options1097 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1099 = Row{Options: &options1098, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1098 = Row{Options: &options1097, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1100 = []Act{
+var acts1099 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1101 = Options{List: []Option{
+var options1100 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1102 = Wrapper{Options: &options1101, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1101 = Wrapper{Options: &options1100, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1103 = Options{List: []Option{
+var options1102 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1104 = Row{Options: &options1103, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1103 = Row{Options: &options1102, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1105 = Options{List: []Option{
+var options1104 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1106 = Row{Options: &options1105, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1105 = Row{Options: &options1104, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1107 = Options{List: []Option{
+var options1106 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5309,25 +5307,25 @@ var options1107 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1108 = Wrapper{Options: &options1107, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1107 = Wrapper{Options: &options1106, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1109 = Options{List: []Option{
+var options1108 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1110 = Row{Options: &options1109, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1109 = Row{Options: &options1108, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1111 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1110 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1112 = Options{List: []Option{
+var options1111 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1113 = Row{Options: &options1112, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1112 = Row{Options: &options1111, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1114 = []Act{
+var acts1113 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5349,33 +5347,33 @@ var acts1114 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1115 = Options{List: []Option{
+var options1114 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1116 = Row{Options: &options1115, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1115 = Row{Options: &options1114, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1117 = Options{List: []Option{
+var options1116 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1118 = Row{Options: &options1117, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1117 = Row{Options: &options1116, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1119 = Options{List: []Option{
+var options1118 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1120 = Row{Options: &options1119, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1119 = Row{Options: &options1118, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1121 = Options{List: []Option{
+var options1120 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5385,26 +5383,26 @@ var options1121 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1122 = Wrapper{Options: &options1121, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1121 = Wrapper{Options: &options1120, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1123 = Options{List: []Option{
+var options1122 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1124 = Wrapper{Options: &options1123, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1123 = Wrapper{Options: &options1122, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1125 = Options{List: []Option{
+var options1124 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1126 = Row{Options: &options1125, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1125 = Row{Options: &options1124, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1127 = Row{Options: &options1125, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1126 = Row{Options: &options1124, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1128 = Options{List: []Option{
+var options1127 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5415,9 +5413,9 @@ var options1128 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1129 = Row{Options: &options1128, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1128 = Row{Options: &options1127, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1130 = Options{List: []Option{
+var options1129 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5425,9 +5423,9 @@ var options1130 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1131 = Wrapper{Options: &options1130, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1130 = Wrapper{Options: &options1129, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1132 = Options{List: []Option{
+var options1131 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5437,15 +5435,15 @@ var options1132 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1133 = Wrapper{Options: &options1132, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1132 = Wrapper{Options: &options1131, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1134 = Options{List: []Option{
+var options1133 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1135 = Row{Options: &options1134, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1134 = Row{Options: &options1133, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1136 = Options{List: []Option{
+var options1135 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5457,26 +5455,26 @@ var options1136 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1137 = Row{Options: &options1136, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1136 = Row{Options: &options1135, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1138 = []Act{
+var acts1137 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1139 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1138 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1140 = Options{List: []Option{
+var options1139 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1141 = Row{Options: &options1140, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1140 = Row{Options: &options1139, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1142 = []Act{
+var acts1141 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5500,66 +5498,66 @@ var acts1142 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1143 = Options{List: []Option{
+var options1142 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1144 = Wrapper{Options: &options1143, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1143 = Wrapper{Options: &options1142, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1145 = Options{List: []Option{
+var options1144 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1146 = Row{Options: &options1145, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1145 = Row{Options: &options1144, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1147 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1146 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1148 = Options{List: []Option{
+var options1147 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1149 = Row{Options: &options1148, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1148 = Row{Options: &options1147, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1150 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1149 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1151 = Options{List: []Option{
+var options1150 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1152 = Row{Options: &options1151, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1151 = Row{Options: &options1150, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1153 = Options{List: []Option{
+var options1152 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1154 = Row{Options: &options1153, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1153 = Row{Options: &options1152, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1155 = Options{List: []Option{
+var options1154 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1156 = Row{Options: &options1155, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1155 = Row{Options: &options1154, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1157 = Options{List: []Option{
+var options1156 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1158 = Row{Options: &options1157, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1157 = Row{Options: &options1156, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1159 = Options{List: []Option{
+var options1158 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5568,11 +5566,11 @@ var options1159 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1160 = Row{Options: &options1159, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1159 = Row{Options: &options1158, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1161 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1160 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1162 = Options{List: []Option{
+var options1161 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5580,15 +5578,15 @@ var options1162 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1163 = Row{Options: &options1162, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1162 = Row{Options: &options1161, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1164 = Options{List: []Option{
+var options1163 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1165 = Row{Options: &options1164, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1164 = Row{Options: &options1163, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -6307,7 +6305,7 @@ var commands = [...]Command{
 	{Name: "databricks", Is: 0x4000000},
 	{Name: "datadog-ci", Is: 0x4},
 	{Name: "datasette", Row: &row106},
-	{Name: "date", Row: &row280, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse281},
+	{Name: "date", Row: &row280, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
@@ -6317,9 +6315,9 @@ var commands = [...]Command{
 	{Name: "dbclient", Row: &row42},
 	{Name: "dbmate", Destroys: acts55},
 	{Name: "dbsh", Is: 0x4000000},
-	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts282},
-	{Name: "dbus-launch", Wrapper: &wrapper284},
-	{Name: "dbus-run-session", Wrapper: &wrapper284},
+	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts281},
+	{Name: "dbus-launch", Wrapper: &wrapper283},
+	{Name: "dbus-run-session", Wrapper: &wrapper283},
 	{Name: "dc", Row: &row105, Inspector: "calc", Is: 0x100000},
 	{Name: "dc3dd", Destroys: acts90},
 	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts90, Like: "dd"},
@@ -6332,13 +6330,13 @@ var commands = [...]Command{
 	{Name: "declare", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "deepspeed", Language: &language1},
 	{Name: "defaults", Row: &row60, Arity: 2, Is: 0x100000, Destroys: acts111},
-	{Name: "del", Destroys: acts285, Wipes: "removed"},
-	{Name: "del-cli", Row: &row287, Destroys: acts285, Wipes: "removed"},
+	{Name: "del", Destroys: acts284, Wipes: "removed"},
+	{Name: "del-cli", Row: &row286, Destroys: acts284, Wipes: "removed"},
 	{Name: "delgroup", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "delta", Row: &row289, Risk: 5},
+	{Name: "delta", Row: &row288, Risk: 5},
 	{Name: "deluser", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "delve", Row: &row106},
-	{Name: "deno", Row: &row291, Language: &language293, Arity: 2, Is: 0x100022c0000418, Parent: true},
+	{Name: "deno", Row: &row290, Language: &language292, Arity: 2, Is: 0x100022c0000418, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -6357,21 +6355,21 @@ var commands = [...]Command{
 	{Name: "depcheck", Is: 0x2000080010},
 	{Name: "detach", Is: 0x4},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper295, Arity: 3},
+	{Name: "devbox run", Wrapper: &wrapper294, Arity: 3},
 	{Name: "devcontainer", Is: 0x2000000000},
 	{Name: "devin", Is: 0x100000000},
 	{Name: "dexto", Is: 0x100000000},
-	{Name: "df", Row: &row297, Risk: 1},
+	{Name: "df", Row: &row296, Risk: 1},
 	{Name: "diesel", Destroys: acts55},
 	{Name: "diff", Row: &row223, Arity: 1, Risk: 1, Recursive: []string{"*"}},
-	{Name: "diff3", Row: &row299, Risk: 1},
+	{Name: "diff3", Row: &row298, Risk: 1},
 	{Name: "difft", Recursive: []string{"*"}},
 	{Name: "dig", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "dir", Row: &row301, Risk: 1, Wipes: "listed"},
-	{Name: "directus", Destroys: acts302},
+	{Name: "dir", Row: &row300, Risk: 1, Wipes: "listed"},
+	{Name: "directus", Destroys: acts301},
 	{Name: "direnv", Arity: 2, Is: 0x10, Risk: 5, Parent: true},
 	{Name: "direnv allow", Is: 0x100000, Risk: 5},
-	{Name: "direnv exec", Wrapper: &wrapper303, Is: 0x100000},
+	{Name: "direnv exec", Wrapper: &wrapper302, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
 	{Name: "dirname", Is: 0x400000000000000, Risk: 1},
@@ -6383,58 +6381,58 @@ var commands = [...]Command{
 	{Name: "disown", Risk: 1},
 	{Name: "distcc", Wrapper: &wrapper12},
 	{Name: "distrobox", Arity: 2},
-	{Name: "distrobox enter", Wrapper: &wrapper305},
+	{Name: "distrobox enter", Wrapper: &wrapper304},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "ditto", Row: &row307, Risk: 3},
-	{Name: "django", Destroys: acts308},
-	{Name: "django-admin", Arity: 2, Destroys: acts308},
+	{Name: "ditto", Row: &row306, Risk: 3},
+	{Name: "django", Destroys: acts307},
+	{Name: "django-admin", Arity: 2, Destroys: acts307},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
 	{Name: "dlv", Row: &row106},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row310, Risk: 1},
+	{Name: "dmesg", Row: &row309, Risk: 1},
 	{Name: "dmsetup", Destroys: acts90},
-	{Name: "dmypy", Row: &row312, Is: 0x200},
+	{Name: "dmypy", Row: &row311, Is: 0x200},
 	{Name: "dnf", Arity: 2, Is: 0x10000040100000, Risk: 5, Destroys: acts33},
 	{Name: "dnf install", Is: 0x200000},
 	{Name: "doalarm", Is: 0x4},
-	{Name: "doas", Wrapper: &wrapper314, Is: 0x2000000000001, Risk: 7},
-	{Name: "docker", Row: &row316, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts126},
-	{Name: "docker attach", Row: &row318},
+	{Name: "doas", Wrapper: &wrapper313, Is: 0x2000000000001, Risk: 7},
+	{Name: "docker", Row: &row315, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts126},
+	{Name: "docker attach", Row: &row317},
 	{Name: "docker bake", Is: 0x2000000000},
-	{Name: "docker build", Row: &row320, Is: 0x2000100010, Risk: 4},
-	{Name: "docker builder", Row: &row322, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker buildx", Row: &row320, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker checkpoint", Row: &row322},
-	{Name: "docker commit", Row: &row318, Is: 0x100000, Risk: 3},
-	{Name: "docker compose", Row: &row324, Arity: 3, Is: 0x2000000000, Parent: true},
+	{Name: "docker build", Row: &row319, Is: 0x2000100010, Risk: 4},
+	{Name: "docker builder", Row: &row321, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row319, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row321},
+	{Name: "docker commit", Row: &row317, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row323, Arity: 3, Is: 0x2000000000, Parent: true},
 	{Name: "docker compose build", Is: 0x10, Risk: 4},
-	{Name: "docker compose config", Row: &row326, Risk: 1},
-	{Name: "docker compose cp", Row: &row328, Is: 0x100000},
-	{Name: "docker compose create", Row: &row328, Risk: 5},
-	{Name: "docker compose down", Row: &row330, Is: 0x100000, Risk: 6},
-	{Name: "docker compose exec", Wrapper: &wrapper332, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse333},
-	{Name: "docker compose images", Row: &row326, Risk: 1},
+	{Name: "docker compose config", Row: &row325, Risk: 1},
+	{Name: "docker compose cp", Row: &row327, Is: 0x100000},
+	{Name: "docker compose create", Row: &row327, Risk: 5},
+	{Name: "docker compose down", Row: &row329, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper331, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse332},
+	{Name: "docker compose images", Row: &row325, Risk: 1},
 	{Name: "docker compose kill", Risk: 6},
-	{Name: "docker compose logs", Row: &row326, Risk: 1},
-	{Name: "docker compose ls", Row: &row326, Risk: 1},
-	{Name: "docker compose port", Row: &row326, Risk: 1},
-	{Name: "docker compose ps", Row: &row326, Risk: 1},
-	{Name: "docker compose publish", Row: &row328},
+	{Name: "docker compose logs", Row: &row325, Risk: 1},
+	{Name: "docker compose ls", Row: &row325, Risk: 1},
+	{Name: "docker compose port", Row: &row325, Risk: 1},
+	{Name: "docker compose ps", Row: &row325, Risk: 1},
+	{Name: "docker compose publish", Row: &row327},
 	{Name: "docker compose pull", Risk: 4},
-	{Name: "docker compose push", Row: &row328, Is: 0x400000, Risk: 4},
+	{Name: "docker compose push", Row: &row327, Is: 0x400000, Risk: 4},
 	{Name: "docker compose restart", Risk: 5},
-	{Name: "docker compose rm", Row: &row328, Is: 0x100000, Risk: 6},
-	{Name: "docker compose run", Wrapper: &wrapper332, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse333},
+	{Name: "docker compose rm", Row: &row327, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper331, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse332},
 	{Name: "docker compose start", Risk: 5},
 	{Name: "docker compose stop", Risk: 6},
-	{Name: "docker compose top", Row: &row326, Risk: 1},
-	{Name: "docker compose up", Row: &row328, Risk: 5},
-	{Name: "docker compose version", Row: &row326, Risk: 1},
-	{Name: "docker compose watch", Row: &row328},
-	{Name: "docker config", Row: &row322},
-	{Name: "docker container", Row: &row322, Arity: 3, Risk: 5, Worse: worse333, Parent: true},
+	{Name: "docker compose top", Row: &row325, Risk: 1},
+	{Name: "docker compose up", Row: &row327, Risk: 5},
+	{Name: "docker compose version", Row: &row325, Risk: 1},
+	{Name: "docker compose watch", Row: &row327},
+	{Name: "docker config", Row: &row321},
+	{Name: "docker container", Row: &row321, Arity: 3, Risk: 5, Worse: worse332, Parent: true},
 	{Name: "docker container inspect", Risk: 1},
 	{Name: "docker container kill", Risk: 6},
 	{Name: "docker container logs", Risk: 1},
@@ -6443,109 +6441,109 @@ var commands = [...]Command{
 	{Name: "docker container rm", Risk: 6},
 	{Name: "docker container stats", Risk: 1},
 	{Name: "docker container top", Risk: 1},
-	{Name: "docker context", Row: &row322, Arity: 3, Risk: 5, Worse: worse333, Parent: true},
+	{Name: "docker context", Row: &row321, Arity: 3, Risk: 5, Worse: worse332, Parent: true},
 	{Name: "docker context create", Row: &row71},
 	{Name: "docker context import", Row: &row71},
 	{Name: "docker context ls", Risk: 1},
 	{Name: "docker context use", Row: &row71},
-	{Name: "docker cp", Row: &row318, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
-	{Name: "docker create", Row: &row334, Is: 0x2002000000000, Risk: 5, Worse: worse333},
-	{Name: "docker diff", Row: &row336, Risk: 1},
-	{Name: "docker events", Row: &row336, Risk: 1},
-	{Name: "docker exec", Wrapper: &wrapper338, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse333},
-	{Name: "docker export", Row: &row318, Is: 0x100000, Risk: 3},
-	{Name: "docker generate", Row: &row322},
-	{Name: "docker history", Row: &row336, Risk: 1},
-	{Name: "docker image", Row: &row322, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "docker image build", Row: &row320},
+	{Name: "docker cp", Row: &row317, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
+	{Name: "docker create", Row: &row333, Is: 0x2002000000000, Risk: 5, Worse: worse332},
+	{Name: "docker diff", Row: &row335, Risk: 1},
+	{Name: "docker events", Row: &row335, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper337, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse332},
+	{Name: "docker export", Row: &row317, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row321},
+	{Name: "docker history", Row: &row335, Risk: 1},
+	{Name: "docker image", Row: &row321, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row319},
 	{Name: "docker image history", Risk: 1},
 	{Name: "docker image inspect", Risk: 1},
 	{Name: "docker image ls", Risk: 1},
 	{Name: "docker image prune", Risk: 6},
 	{Name: "docker image rm", Risk: 6},
-	{Name: "docker images", Row: &row340, Is: 0x40, Risk: 1},
-	{Name: "docker import", Row: &row318, Is: 0x100000, Risk: 3},
-	{Name: "docker info", Row: &row336, Risk: 1},
-	{Name: "docker inspect", Row: &row336, Risk: 1},
-	{Name: "docker kill", Row: &row318, Is: 0x100000, Risk: 6},
-	{Name: "docker kube", Row: &row322},
-	{Name: "docker load", Row: &row318, Is: 0x100000, Risk: 3},
-	{Name: "docker login", Row: &row318, Is: 0x500000, Risk: 4},
-	{Name: "docker logout", Row: &row318, Risk: 4},
-	{Name: "docker logs", Row: &row336, Risk: 1},
-	{Name: "docker machine", Row: &row322},
+	{Name: "docker images", Row: &row339, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row317, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row335, Risk: 1},
+	{Name: "docker inspect", Row: &row335, Risk: 1},
+	{Name: "docker kill", Row: &row317, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row321},
+	{Name: "docker load", Row: &row317, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row317, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row317, Risk: 4},
+	{Name: "docker logs", Row: &row335, Risk: 1},
+	{Name: "docker machine", Row: &row321},
 	{Name: "docker manifest", Arity: 3, Risk: 5},
-	{Name: "docker mount", Row: &row318},
-	{Name: "docker network", Row: &row322, Arity: 3, Risk: 5, Worse: worse333, Parent: true},
+	{Name: "docker mount", Row: &row317},
+	{Name: "docker network", Row: &row321, Arity: 3, Risk: 5, Worse: worse332, Parent: true},
 	{Name: "docker network inspect", Risk: 1},
 	{Name: "docker network ls", Risk: 1},
 	{Name: "docker network prune", Risk: 6},
 	{Name: "docker network rm", Risk: 6},
-	{Name: "docker node", Row: &row322, Risk: 6},
+	{Name: "docker node", Row: &row321, Risk: 6},
 	{Name: "docker pause", Risk: 3},
-	{Name: "docker play", Row: &row322},
-	{Name: "docker plugin", Row: &row322},
-	{Name: "docker pod", Row: &row322},
-	{Name: "docker port", Row: &row336, Risk: 1},
-	{Name: "docker ps", Row: &row340, Is: 0x40, Risk: 1},
-	{Name: "docker pull", Row: &row336, Is: 0x100000, Risk: 4},
-	{Name: "docker push", Row: &row318, Is: 0x500000, Risk: 4},
-	{Name: "docker rename", Row: &row318, Risk: 3},
-	{Name: "docker restart", Row: &row318, Is: 0x2000100000, Risk: 3},
-	{Name: "docker rm", Row: &row318, Is: 0x100000, Risk: 6},
-	{Name: "docker rmi", Row: &row318, Is: 0x100000, Risk: 6},
-	{Name: "docker run", Row: &row334, Is: 0x2002000000000, Risk: 5, Worse: worse333},
-	{Name: "docker save", Row: &row318, Is: 0x100000, Risk: 3},
-	{Name: "docker search", Row: &row336, Risk: 4},
-	{Name: "docker secret", Row: &row322, Is: 0x100000},
-	{Name: "docker service", Row: &row322, Arity: 3, Risk: 6},
-	{Name: "docker stack", Row: &row322, Arity: 3, Is: 0x2000000000, Risk: 6},
-	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse333},
-	{Name: "docker stats", Row: &row336, Risk: 1},
-	{Name: "docker stop", Row: &row318, Is: 0x100000, Risk: 6},
-	{Name: "docker swarm", Row: &row322, Is: 0x100000, Risk: 6},
-	{Name: "docker system", Row: &row322, Arity: 3, Risk: 5, Worse: worse333, Parent: true},
+	{Name: "docker play", Row: &row321},
+	{Name: "docker plugin", Row: &row321},
+	{Name: "docker pod", Row: &row321},
+	{Name: "docker port", Row: &row335, Risk: 1},
+	{Name: "docker ps", Row: &row339, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row335, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row317, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row317, Risk: 3},
+	{Name: "docker restart", Row: &row317, Is: 0x2000100000, Risk: 3},
+	{Name: "docker rm", Row: &row317, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row317, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row333, Is: 0x2002000000000, Risk: 5, Worse: worse332},
+	{Name: "docker save", Row: &row317, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row335, Risk: 4},
+	{Name: "docker secret", Row: &row321, Is: 0x100000},
+	{Name: "docker service", Row: &row321, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row321, Arity: 3, Is: 0x2000000000, Risk: 6},
+	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse332},
+	{Name: "docker stats", Row: &row335, Risk: 1},
+	{Name: "docker stop", Row: &row317, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row321, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row321, Arity: 3, Risk: 5, Worse: worse332, Parent: true},
 	{Name: "docker system df", Risk: 1},
 	{Name: "docker system info", Risk: 1},
 	{Name: "docker system prune", Risk: 6},
-	{Name: "docker tag", Row: &row318, Is: 0x100000, Risk: 3},
-	{Name: "docker top", Row: &row336, Risk: 1},
-	{Name: "docker trust", Row: &row322},
+	{Name: "docker tag", Row: &row317, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row335, Risk: 1},
+	{Name: "docker trust", Row: &row321},
 	{Name: "docker unpause", Risk: 3},
-	{Name: "docker unshare", Row: &row318},
+	{Name: "docker unshare", Row: &row317},
 	{Name: "docker up", Is: 0x2000000000},
-	{Name: "docker update", Row: &row318, Risk: 3},
-	{Name: "docker version", Row: &row336, Risk: 1},
-	{Name: "docker volume", Row: &row322, Arity: 3, Risk: 5, Worse: worse333, Parent: true},
+	{Name: "docker update", Row: &row317, Risk: 3},
+	{Name: "docker version", Row: &row335, Risk: 1},
+	{Name: "docker volume", Row: &row321, Arity: 3, Risk: 5, Worse: worse332, Parent: true},
 	{Name: "docker volume inspect", Risk: 1},
 	{Name: "docker volume ls", Risk: 1},
 	{Name: "docker volume prune", Risk: 6},
 	{Name: "docker volume rm", Risk: 6},
-	{Name: "docker wait", Row: &row336, Risk: 3},
+	{Name: "docker wait", Row: &row335, Risk: 3},
 	{Name: "docker watch", Is: 0x2000000000},
-	{Name: "docker-compose", Row: &row324, Is: 0x100010, Parent: true, Destroys: acts126, Like: "docker compose"},
+	{Name: "docker-compose", Row: &row323, Is: 0x100010, Parent: true, Destroys: acts126, Like: "docker compose"},
 	{Name: "docker-compose bake", Is: 0x2000000000},
 	{Name: "docker-compose build", Is: 0x2000000000},
 	{Name: "docker-compose builder", Is: 0x2000000000},
 	{Name: "docker-compose buildx", Is: 0x2000000000},
 	{Name: "docker-compose compose", Is: 0x2000000000},
-	{Name: "docker-compose config", Row: &row326},
+	{Name: "docker-compose config", Row: &row325},
 	{Name: "docker-compose create", Is: 0x2000000000},
-	{Name: "docker-compose down", Row: &row330},
-	{Name: "docker-compose exec", Wrapper: &wrapper332, Risk: 5, Worse: worse333},
+	{Name: "docker-compose down", Row: &row329},
+	{Name: "docker-compose exec", Wrapper: &wrapper331, Risk: 5, Worse: worse332},
 	{Name: "docker-compose image", Is: 0x2000000000},
-	{Name: "docker-compose images", Row: &row326},
-	{Name: "docker-compose logs", Row: &row326},
-	{Name: "docker-compose ls", Row: &row326},
-	{Name: "docker-compose port", Row: &row326},
-	{Name: "docker-compose ps", Row: &row326},
+	{Name: "docker-compose images", Row: &row325},
+	{Name: "docker-compose logs", Row: &row325},
+	{Name: "docker-compose ls", Row: &row325},
+	{Name: "docker-compose port", Row: &row325},
+	{Name: "docker-compose ps", Row: &row325},
 	{Name: "docker-compose restart", Is: 0x2000000000},
-	{Name: "docker-compose run", Wrapper: &wrapper332, Is: 0x2000000000, Risk: 5, Worse: worse333},
+	{Name: "docker-compose run", Wrapper: &wrapper331, Is: 0x2000000000, Risk: 5, Worse: worse332},
 	{Name: "docker-compose stack", Is: 0x2000000000},
 	{Name: "docker-compose start", Is: 0x2000000000},
-	{Name: "docker-compose top", Row: &row326},
-	{Name: "docker-compose up", Row: &row328, Is: 0x2000000000},
-	{Name: "docker-compose version", Row: &row326},
+	{Name: "docker-compose top", Row: &row325},
+	{Name: "docker-compose up", Row: &row327, Is: 0x2000000000},
+	{Name: "docker-compose version", Row: &row325},
 	{Name: "docker-compose watch", Is: 0x2000000000},
 	{Name: "doctl", Row: &row28, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts199},
 	{Name: "doctl serverless"},
@@ -6556,39 +6554,39 @@ var commands = [...]Command{
 	{Name: "dolt sql", Is: 0x800},
 	{Name: "doltgres", Is: 0x4000000},
 	{Name: "doppler", Is: 0x10000100000},
-	{Name: "doppler run", Wrapper: &wrapper342},
-	{Name: "dos2unix", Row: &row344, Risk: 3},
-	{Name: "dotenv", Wrapper: &wrapper346},
-	{Name: "dotenv run", Wrapper: &wrapper348},
-	{Name: "dotenv-cli", Wrapper: &wrapper346},
+	{Name: "doppler run", Wrapper: &wrapper341},
+	{Name: "dos2unix", Row: &row343, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper345},
+	{Name: "dotenv run", Wrapper: &wrapper347},
+	{Name: "dotenv-cli", Wrapper: &wrapper345},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper350},
-	{Name: "dotnet", Row: &row352, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts353},
-	{Name: "dotnet --info", Risk: 2, Worse: worse354},
-	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse354},
+	{Name: "dotenvx run", Wrapper: &wrapper349},
+	{Name: "dotnet", Row: &row351, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts352},
+	{Name: "dotnet --info", Risk: 2, Worse: worse353},
+	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse353},
 	{Name: "dotnet add", Is: 0x300000, Risk: 4},
-	{Name: "dotnet build", Risk: 2, Worse: worse354},
-	{Name: "dotnet clean", Risk: 2, Worse: worse354},
+	{Name: "dotnet build", Risk: 2, Worse: worse353},
+	{Name: "dotnet clean", Risk: 2, Worse: worse353},
 	{Name: "dotnet ef", Arity: 3},
 	{Name: "dotnet exec", Is: 0x100000},
-	{Name: "dotnet format", Risk: 2, Worse: worse354},
+	{Name: "dotnet format", Risk: 2, Worse: worse353},
 	{Name: "dotnet fsi", Is: 0x100800},
-	{Name: "dotnet list", Risk: 2, Worse: worse354},
+	{Name: "dotnet list", Risk: 2, Worse: worse353},
 	{Name: "dotnet new", Is: 0x200000, Risk: 4},
 	{Name: "dotnet nuget", Arity: 3},
-	{Name: "dotnet pack", Risk: 2, Worse: worse354},
-	{Name: "dotnet publish", Risk: 2, Worse: worse354},
+	{Name: "dotnet pack", Risk: 2, Worse: worse353},
+	{Name: "dotnet publish", Risk: 2, Worse: worse353},
 	{Name: "dotnet remove", Risk: 4},
-	{Name: "dotnet restore", Risk: 2, Worse: worse354},
+	{Name: "dotnet restore", Risk: 2, Worse: worse353},
 	{Name: "dotnet script", Is: 0x100800},
 	{Name: "dotnet sln", Risk: 4},
-	{Name: "dotnet test", Risk: 2, Worse: worse354},
+	{Name: "dotnet test", Risk: 2, Worse: worse353},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
-	{Name: "dotnet-ef", Destroys: acts353},
+	{Name: "dotnet-ef", Destroys: acts352},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
 	{Name: "doxygen", Is: 0x200, Risk: 2},
-	{Name: "dpkg", Row: &row356, Parent: true, Destroys: acts357},
+	{Name: "dpkg", Row: &row355, Parent: true, Destroys: acts356},
 	{Name: "dpkg --list", Risk: 1},
 	{Name: "dpkg --listfiles", Risk: 1},
 	{Name: "dpkg --search", Risk: 1},
@@ -6597,16 +6595,16 @@ var commands = [...]Command{
 	{Name: "dpkg -S", Risk: 1},
 	{Name: "dpkg -l", Risk: 1},
 	{Name: "dpkg -s", Risk: 1},
-	{Name: "dpkg-query", Row: &row356, Risk: 1},
+	{Name: "dpkg-query", Row: &row355, Risk: 1},
 	{Name: "dprint", Risk: 2, Worse: worse109},
 	{Name: "drill", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts358},
+	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts357},
 	{Name: "droid", Is: 0x100000000},
 	{Name: "drone", Arity: 2, Is: 0x2000000000},
 	{Name: "dropbear", Row: &row42},
-	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts359},
-	{Name: "dropuser", Destroys: acts359},
-	{Name: "drush", Row: &row46, Destroys: acts302},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts358},
+	{Name: "dropuser", Destroys: acts358},
+	{Name: "drush", Row: &row46, Destroys: acts301},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -6617,8 +6615,8 @@ var commands = [...]Command{
 	{Name: "drush sql:query", Is: 0x800},
 	{Name: "drush sqlc", Is: 0x800},
 	{Name: "drush sqlq", Is: 0x800},
-	{Name: "dscl", Risk: 5, Worse: worse360},
-	{Name: "dseditgroup", Risk: 5, Worse: worse361},
+	{Name: "dscl", Risk: 5, Worse: worse359},
+	{Name: "dseditgroup", Risk: 5, Worse: worse360},
 	{Name: "dsenableroot", Risk: 7},
 	{Name: "dsh", Is: 0x4},
 	{Name: "dsmod", Destroys: acts183},
@@ -6628,9 +6626,9 @@ var commands = [...]Command{
 	{Name: "dtach", Is: 0x4},
 	{Name: "dtrace", Row: &row106},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row297, Risk: 1, Wipes: "listed"},
+	{Name: "du", Row: &row296, Risk: 1, Wipes: "listed"},
 	{Name: "dub", Row: &row141},
-	{Name: "duckdb", Row: &row363, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "duckdb", Row: &row362, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "dumb-init", Wrapper: &wrapper12},
 	{Name: "dune", Is: 0x2000000010, Risk: 5},
 	{Name: "duplicacy", Destroys: acts57},
@@ -6644,7 +6642,7 @@ var commands = [...]Command{
 	{Name: "easy_install", Is: 0x100000},
 	{Name: "eatmydata", Wrapper: &wrapper12},
 	{Name: "eb", Row: &row28, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts40},
-	{Name: "ebtables", Destroys: acts364},
+	{Name: "ebtables", Destroys: acts363},
 	{Name: "eca", Is: 0x100000000},
 	{Name: "echo", Arity: 1, Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
@@ -6663,45 +6661,45 @@ var commands = [...]Command{
 	{Name: "emacs", Row: &row220},
 	{Name: "emacsclient", Row: &row220},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000, Destroys: acts365},
+	{Name: "emerge", Is: 0x100000, Destroys: acts364},
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
-	{Name: "entr", Wrapper: &wrapper367},
+	{Name: "entr", Wrapper: &wrapper366},
 	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x802000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "env-cmd", Wrapper: &wrapper346},
-	{Name: "envchain", Wrapper: &wrapper369, Is: 0x100000},
+	{Name: "env-cmd", Wrapper: &wrapper345},
+	{Name: "envchain", Wrapper: &wrapper368, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper370},
-	{Name: "envuidgid", Wrapper: &wrapper371},
+	{Name: "envdir", Wrapper: &wrapper369},
+	{Name: "envuidgid", Wrapper: &wrapper370},
 	{Name: "eopkg", Destroys: acts33},
 	{Name: "equinix", Destroys: acts199},
 	{Name: "erase", Wipes: "removed"},
 	{Name: "erl", Language: &language8},
-	{Name: "errcheck", Row: &row373},
+	{Name: "errcheck", Row: &row372},
 	{Name: "es-curator", Destroys: acts265},
 	{Name: "esbuild", Row: &row89, Is: 0x2000080000, Risk: 2},
-	{Name: "eslint", Row: &row375, Is: 0x2000080018, Risk: 2, Worse: worse109},
+	{Name: "eslint", Row: &row374, Is: 0x2000080018, Risk: 2, Worse: worse109},
 	{Name: "esno", Language: &language8},
 	{Name: "et", Is: 0x4},
 	{Name: "etags", Row: &row262},
 	{Name: "etcdctl", Row: &row243, Arity: 2, Destroys: acts244},
 	{Name: "eterm", Is: 0x4},
 	{Name: "eval", Handler: "eval", Is: 0x2000000000000, Risk: 5},
-	{Name: "evans", Destroys: acts376},
+	{Name: "evans", Destroys: acts375},
 	{Name: "evcxr", Language: &language8},
 	{Name: "ex", Row: &row220, Is: 0x100000},
-	{Name: "exa", Row: &row301, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "exa", Row: &row300, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "exec", Handler: "exec", Is: 0x2800000100000, Risk: 5},
 	{Name: "execlineb", Is: 0x4},
 	{Name: "exim", Destroys: acts21},
 	{Name: "exit", Is: 0x800000000000, Risk: 1},
 	{Name: "exo", Destroys: acts199},
-	{Name: "expand", Row: &row378, Risk: 1},
+	{Name: "expand", Row: &row377, Risk: 1},
 	{Name: "expect", Language: &language8, Is: 0x104000},
 	{Name: "expo", Row: &row89, Arity: 2, Is: 0x80000, Destroys: acts157},
 	{Name: "export", Inspector: "declare", Is: 0x80000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
 	{Name: "expr", Risk: 1},
-	{Name: "eza", Row: &row301, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "eza", Row: &row300, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "fab", Arity: 2, Destroys: acts30},
 	{Name: "fabric-agent", Is: 0x100000000},
 	{Name: "factor", Language: &language8, Risk: 1},
@@ -6709,42 +6707,42 @@ var commands = [...]Command{
 	{Name: "fakechroot", Wrapper: &wrapper12},
 	{Name: "fakeroot", Wrapper: &wrapper12},
 	{Name: "fakeroot-ng", Wrapper: &wrapper12},
-	{Name: "faketime", Wrapper: &wrapper380},
-	{Name: "fallocate", Row: &row382, Is: 0x100020},
+	{Name: "faketime", Wrapper: &wrapper379},
+	{Name: "fallocate", Row: &row381, Is: 0x100020},
 	{Name: "false", Is: 0x800000000000, Risk: 1},
 	{Name: "fastboot", Destroys: acts90},
 	{Name: "fastlane", Arity: 2, Destroys: acts157},
 	{Name: "fc", Inspector: "state"},
 	{Name: "fd", Handler: "fd", Is: 0x400000000, Risk: 1, Wipes: "matched"},
-	{Name: "fdesetup", Destroys: acts383},
+	{Name: "fdesetup", Destroys: acts382},
 	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts90},
-	{Name: "fennel", Language: &language385},
+	{Name: "fennel", Language: &language384},
 	{Name: "fg", Risk: 1},
 	{Name: "fghack", Is: 0x4},
-	{Name: "file", Row: &row387, Risk: 1},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse388, Destroys: acts389, Wipes: "found"},
+	{Name: "file", Row: &row386, Risk: 1},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse387, Destroys: acts388, Wipes: "found"},
 	{Name: "finger", Row: &row42},
-	{Name: "firebase", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts390, Recursive: []string{"*"}},
+	{Name: "firebase", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts389, Recursive: []string{"*"}},
 	{Name: "firebase deploy", Transfer: &options85},
 	{Name: "firejail", Is: 0x4},
-	{Name: "firewall-cmd", Destroys: acts364},
+	{Name: "firewall-cmd", Destroys: acts363},
 	{Name: "firmwarepasswd", Destroys: acts10},
 	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts391},
+	{Name: "fkill", Destroys: acts390},
 	{Name: "flake8", Row: &row91, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "flang", Is: 0x200},
 	{Name: "flashrom", Destroys: acts90},
-	{Name: "flask", Arity: 2, Destroys: acts392},
+	{Name: "flask", Arity: 2, Destroys: acts391},
 	{Name: "flask shell", Is: 0x100800},
 	{Name: "flatpak", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row133, Destroys: acts393},
+	{Name: "flit", Row: &row133, Destroys: acts392},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper395},
-	{Name: "flutter", Row: &row397, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts157},
+	{Name: "flox activate", Wrapper: &wrapper394},
+	{Name: "flutter", Row: &row396, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts157},
 	{Name: "flutter analyze", Risk: 2},
 	{Name: "flutter build", Risk: 2},
 	{Name: "flutter devices", Risk: 2},
@@ -6756,17 +6754,17 @@ var commands = [...]Command{
 	{Name: "flutter upgrade", Is: 0x100000},
 	{Name: "flux", Row: &row28, Arity: 2, Destroys: acts41},
 	{Name: "fluxcd", Destroys: acts41},
-	{Name: "fly", Row: &row398, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts399},
-	{Name: "fly logs", Row: &row401, Risk: 4},
-	{Name: "fly status", Row: &row401, Risk: 4},
-	{Name: "flyway", Destroys: acts402},
-	{Name: "fmt", Row: &row404, Risk: 1},
-	{Name: "fold", Row: &row406, Risk: 1},
+	{Name: "fly", Row: &row397, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts398},
+	{Name: "fly logs", Row: &row400, Risk: 4},
+	{Name: "fly status", Row: &row400, Risk: 4},
+	{Name: "flyway", Destroys: acts401},
+	{Name: "fmt", Row: &row403, Risk: 1},
+	{Name: "fold", Row: &row405, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreground", Is: 0x4},
 	{Name: "foreman", Is: 0x2000000004},
-	{Name: "forever", Arity: 2, Destroys: acts407},
+	{Name: "forever", Arity: 2, Destroys: acts406},
 	{Name: "forge", Is: 0x2000000018},
 	{Name: "forgecode", Is: 0x100000000},
 	{Name: "format", Is: 0x4000000000, Destroys: acts90},
@@ -6780,12 +6778,12 @@ var commands = [...]Command{
 	{Name: "fsck.*", Destroys: acts90},
 	{Name: "fsi", Is: 0x100000},
 	{Name: "ftp", Row: &row42, Is: 0x28000400000, Risk: 4},
-	{Name: "fuser", Row: &row409, Is: 0x100000020000, Risk: 6, Destroys: acts391},
+	{Name: "fuser", Row: &row408, Is: 0x100000020000, Risk: 6, Destroys: acts390},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
 	{Name: "fwupdmgr", Destroys: acts90},
-	{Name: "fx", Row: &row410, Risk: 5},
-	{Name: "fzf", Row: &row412, Risk: 5},
+	{Name: "fx", Row: &row409, Risk: 5},
+	{Name: "fzf", Row: &row411, Risk: 5},
 	{Name: "g++", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gam", Destroys: acts16},
 	{Name: "gamemoderun", Wrapper: &wrapper12},
@@ -6796,7 +6794,7 @@ var commands = [...]Command{
 	{Name: "gatsby", Row: &row89},
 	{Name: "gcc", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language8},
-	{Name: "gcloud", Row: &row414, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse415, Parent: true, Destroys: acts114, Recursive: []string{"*"}},
+	{Name: "gcloud", Row: &row413, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse414, Parent: true, Destroys: acts114, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Risk: 4, Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
@@ -6824,10 +6822,10 @@ var commands = [...]Command{
 	{Name: "gcloud secrets", Is: 0x100000},
 	{Name: "gcloud ssh", Row: &row71},
 	{Name: "gcloud storage", Parent: true},
-	{Name: "gcloud storage cp", Transfer: &options416},
+	{Name: "gcloud storage cp", Transfer: &options415},
 	{Name: "gcloud storage ls", Risk: 4},
-	{Name: "gcloud storage mv", Transfer: &options416},
-	{Name: "gcloud storage rsync", Transfer: &options416},
+	{Name: "gcloud storage mv", Transfer: &options415},
+	{Name: "gcloud storage rsync", Transfer: &options415},
 	{Name: "gconftool-2", Destroys: acts111},
 	{Name: "gcore", Is: 0x20000},
 	{Name: "gdb", Row: &row106, Wrapper: &wrapper182, Is: 0x20000},
@@ -6835,7 +6833,7 @@ var commands = [...]Command{
 	{Name: "gdc", Is: 0x200},
 	{Name: "gdisk", Is: 0x4000000000, Destroys: acts90},
 	{Name: "gel", Is: 0x4000000},
-	{Name: "gem", Row: &row141, Arity: 2, Is: 0x10000040100000, Destroys: acts417},
+	{Name: "gem", Row: &row141, Arity: 2, Is: 0x10000040100000, Destroys: acts416},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x100000000},
@@ -6843,41 +6841,41 @@ var commands = [...]Command{
 	{Name: "genie", Is: 0x4},
 	{Name: "gerrit", Destroys: acts150},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse418},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse417},
 	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language8},
 	{Name: "gfortran", Row: &row49, Is: 0x200},
-	{Name: "gh", Row: &row420, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts421},
+	{Name: "gh", Row: &row419, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts420},
 	{Name: "gh agent-task", Is: 0x100000000},
-	{Name: "gh alias", Row: &row422, Is: 0x100000},
-	{Name: "gh api", Row: &row424, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse425},
-	{Name: "gh attestation", Row: &row422},
-	{Name: "gh auth", Row: &row422, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row427, Risk: 4, Worse: worse428},
-	{Name: "gh browse", Row: &row430, Risk: 4},
-	{Name: "gh cache", Row: &row430},
-	{Name: "gh codespace", Row: &row422},
+	{Name: "gh alias", Row: &row421, Is: 0x100000},
+	{Name: "gh api", Row: &row423, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse424},
+	{Name: "gh attestation", Row: &row421},
+	{Name: "gh auth", Row: &row421, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row426, Risk: 4, Worse: worse427},
+	{Name: "gh browse", Row: &row429, Risk: 4},
+	{Name: "gh cache", Row: &row429},
+	{Name: "gh codespace", Row: &row421},
 	{Name: "gh codespace ssh", Row: &row71},
-	{Name: "gh config", Row: &row422, Is: 0x110000},
+	{Name: "gh config", Row: &row421, Is: 0x110000},
 	{Name: "gh copilot", Is: 0x100000000},
-	{Name: "gh cs", Row: &row422},
-	{Name: "gh ext", Row: &row422},
-	{Name: "gh extension", Row: &row422, Is: 0x100000},
-	{Name: "gh gist", Row: &row430},
+	{Name: "gh cs", Row: &row421},
+	{Name: "gh ext", Row: &row421},
+	{Name: "gh extension", Row: &row421, Is: 0x100000},
+	{Name: "gh gist", Row: &row429},
 	{Name: "gh gist create", Row: &row71},
 	{Name: "gh gist edit", Row: &row71},
-	{Name: "gh gpg-key", Row: &row422},
-	{Name: "gh issue", Row: &row430, Arity: 3, Parent: true},
+	{Name: "gh gpg-key", Row: &row421},
+	{Name: "gh issue", Row: &row429, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row430},
+	{Name: "gh label", Row: &row429},
 	{Name: "gh models", Is: 0x100000000},
-	{Name: "gh org", Row: &row430},
-	{Name: "gh pr", Row: &row430, Arity: 3, Parent: true},
+	{Name: "gh org", Row: &row429},
+	{Name: "gh pr", Row: &row429, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -6891,153 +6889,153 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row430},
-	{Name: "gh release", Row: &row430, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row429},
+	{Name: "gh release", Row: &row429, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row430, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row429, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row430},
-	{Name: "gh run", Row: &row430, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row429},
+	{Name: "gh run", Row: &row429, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row430, Risk: 4},
-	{Name: "gh secret", Row: &row422, Is: 0x100000},
-	{Name: "gh skill", Row: &row422},
-	{Name: "gh ssh-key", Row: &row422},
-	{Name: "gh status", Row: &row430, Risk: 4},
-	{Name: "gh variable", Row: &row422},
-	{Name: "gh workflow", Row: &row430, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row429, Risk: 4},
+	{Name: "gh secret", Row: &row421, Is: 0x100000},
+	{Name: "gh skill", Row: &row421},
+	{Name: "gh ssh-key", Row: &row421},
+	{Name: "gh status", Row: &row429, Risk: 4},
+	{Name: "gh variable", Row: &row421},
+	{Name: "gh workflow", Row: &row429, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row432, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row431, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
 	{Name: "ghci", Language: &language8, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ghz", Destroys: acts376},
-	{Name: "ginkgo", Row: &row434, Is: 0x8},
-	{Name: "gio", Row: &row60, Destroys: acts435, Wipes: "removed"},
-	{Name: "git", Row: &row437, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row439, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row441, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git annotate", Row: &row443, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row441, Inspector: "gitapply", Risk: 3, Worse: worse444},
+	{Name: "ghz", Destroys: acts375},
+	{Name: "ginkgo", Row: &row433, Is: 0x8},
+	{Name: "gio", Row: &row60, Destroys: acts434, Wipes: "removed"},
+	{Name: "git", Row: &row436, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row438, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row440, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git annotate", Row: &row442, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row440, Inspector: "gitapply", Risk: 3, Worse: worse443},
 	{Name: "git archimport", Row: &row60},
-	{Name: "git archive", Row: &row446, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse447},
-	{Name: "git blame", Row: &row443, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row449, Is: 0x100040, Risk: 1, Worse: worse450},
+	{Name: "git archive", Row: &row445, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse446},
+	{Name: "git blame", Row: &row442, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row448, Is: 0x100040, Risk: 1, Worse: worse449},
 	{Name: "git bugreport", Row: &row60},
-	{Name: "git bundle", Row: &row452, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row454, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row456, Risk: 1},
-	{Name: "git check-ignore", Row: &row456, Risk: 1},
-	{Name: "git check-ref-format", Row: &row458, Risk: 1},
-	{Name: "git checkout", Row: &row460, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse461},
-	{Name: "git checkout-index", Row: &row463, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row465, Risk: 1},
-	{Name: "git cherry-pick", Row: &row467, Is: 0x1000000000, Risk: 3, Worse: worse468},
+	{Name: "git bundle", Row: &row451, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row453, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row455, Risk: 1},
+	{Name: "git check-ignore", Row: &row455, Risk: 1},
+	{Name: "git check-ref-format", Row: &row457, Risk: 1},
+	{Name: "git checkout", Row: &row459, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse460},
+	{Name: "git checkout-index", Row: &row462, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row464, Risk: 1},
+	{Name: "git cherry-pick", Row: &row466, Is: 0x1000000000, Risk: 3, Worse: worse467},
 	{Name: "git citool", Row: &row60},
-	{Name: "git clean", Row: &row470, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row472, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row474, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row476, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse477, Parent: true},
+	{Name: "git clean", Row: &row469, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row471, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row473, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row475, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse476, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
-	{Name: "git config edit", Row: &row479, Risk: 5},
+	{Name: "git config edit", Row: &row478, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row458, Risk: 1},
+	{Name: "git count-objects", Row: &row457, Risk: 1},
 	{Name: "git credential", Row: &row60, Is: 0x100000},
 	{Name: "git credential-cache", Row: &row60},
 	{Name: "git credential-store", Row: &row60},
 	{Name: "git cvsimport", Row: &row60},
 	{Name: "git cvsserver", Row: &row60},
 	{Name: "git daemon", Row: &row60},
-	{Name: "git describe", Row: &row458, Is: 0x40, Risk: 1},
+	{Name: "git describe", Row: &row457, Is: 0x40, Risk: 1},
 	{Name: "git diagnose", Row: &row60},
-	{Name: "git diff", Row: &row465, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row465, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row465, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row465, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row481, Inspector: "gitshow"},
+	{Name: "git diff", Row: &row464, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row464, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row464, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row464, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row480, Inspector: "gitshow"},
 	{Name: "git fast-export", Row: &row60, Shows: "objects"},
 	{Name: "git fast-import", Row: &row60, Risk: 6},
-	{Name: "git fetch", Row: &row472, Inspector: "gitfetch", Risk: 4, Worse: worse482},
-	{Name: "git fetch-pack", Row: &row472},
-	{Name: "git filter-branch", Row: &row484, Is: 0x100000, Risk: 6},
+	{Name: "git fetch", Row: &row471, Inspector: "gitfetch", Risk: 4, Worse: worse481},
+	{Name: "git fetch-pack", Row: &row471},
+	{Name: "git filter-branch", Row: &row483, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
 	{Name: "git flow", Row: &row60, Arity: 3},
-	{Name: "git for-each-ref", Row: &row458, Risk: 1},
+	{Name: "git for-each-ref", Row: &row457, Risk: 1},
 	{Name: "git for-each-repo", Row: &row60},
-	{Name: "git format-patch", Row: &row486, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row488, Risk: 1},
-	{Name: "git gc", Row: &row463, Is: 0x100000, Risk: 3, Worse: worse489},
-	{Name: "git get-tar-commit-id", Row: &row458, Risk: 1},
+	{Name: "git format-patch", Row: &row485, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row487, Risk: 1},
+	{Name: "git gc", Row: &row462, Is: 0x100000, Risk: 3, Worse: worse488},
+	{Name: "git get-tar-commit-id", Row: &row457, Risk: 1},
 	{Name: "git gitk", Row: &row60},
-	{Name: "git grep", Row: &row491, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git grep", Row: &row490, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
 	{Name: "git gui", Row: &row60},
-	{Name: "git hash-object", Row: &row493, Inspector: "gitadd", Risk: 1},
+	{Name: "git hash-object", Row: &row492, Inspector: "gitadd", Risk: 1},
 	{Name: "git help", Row: &row60, Risk: 1},
 	{Name: "git hook", Row: &row60},
 	{Name: "git http-backend", Row: &row60},
 	{Name: "git imap-send", Row: &row60},
-	{Name: "git init", Row: &row495, Inspector: "gitinit", Risk: 3},
+	{Name: "git init", Row: &row494, Inspector: "gitinit", Risk: 3},
 	{Name: "git instaweb", Row: &row60},
-	{Name: "git interpret-trailers", Row: &row497},
-	{Name: "git lfs", Row: &row499, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row465, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row501, Risk: 1},
-	{Name: "git ls-remote", Row: &row472, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row501, Risk: 1},
+	{Name: "git interpret-trailers", Row: &row496},
+	{Name: "git lfs", Row: &row498, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row464, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row500, Risk: 1},
+	{Name: "git ls-remote", Row: &row471, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row500, Risk: 1},
 	{Name: "git maintenance", Row: &row60, Risk: 3},
-	{Name: "git merge", Row: &row467, Is: 0x1000000000, Risk: 3, Worse: worse468},
-	{Name: "git merge-base", Row: &row458, Is: 0x40, Risk: 1},
+	{Name: "git merge", Row: &row466, Is: 0x1000000000, Risk: 3, Worse: worse467},
+	{Name: "git merge-base", Row: &row457, Is: 0x40, Risk: 1},
 	{Name: "git merge-index", Row: &row60},
-	{Name: "git merge-tree", Row: &row503, Risk: 3},
-	{Name: "git mergetool", Row: &row481},
-	{Name: "git mktree", Row: &row505},
-	{Name: "git mv", Row: &row507, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row458, Risk: 1},
-	{Name: "git notes", Row: &row509, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git merge-tree", Row: &row502, Risk: 3},
+	{Name: "git mergetool", Row: &row480},
+	{Name: "git mktree", Row: &row504},
+	{Name: "git mv", Row: &row506, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row457, Risk: 1},
+	{Name: "git notes", Row: &row508, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row60, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row463},
-	{Name: "git patch-id", Row: &row458, Risk: 1},
-	{Name: "git prune", Row: &row463, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row463, Risk: 6},
-	{Name: "git pull", Row: &row472, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse510},
-	{Name: "git push", Row: &row512, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse513},
+	{Name: "git pack-redundant", Row: &row462},
+	{Name: "git patch-id", Row: &row457, Risk: 1},
+	{Name: "git prune", Row: &row462, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row462, Risk: 6},
+	{Name: "git pull", Row: &row471, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse509},
+	{Name: "git push", Row: &row511, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse512},
 	{Name: "git quiltimport", Row: &row60},
-	{Name: "git range-diff", Row: &row465, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row463},
-	{Name: "git rebase", Row: &row515, Is: 0x1000100000, Risk: 3, Shows: "patch"},
+	{Name: "git range-diff", Row: &row464, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row462},
+	{Name: "git rebase", Row: &row514, Is: 0x1000100000, Risk: 3, Shows: "patch"},
 	{Name: "git receive-pack", Row: &row60},
-	{Name: "git reflog", Row: &row465, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git reflog", Row: &row464, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row465, Risk: 1},
-	{Name: "git reflog-delete", Row: &row463},
-	{Name: "git refs", Row: &row463},
-	{Name: "git remote", Row: &row517, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row464, Risk: 1},
+	{Name: "git reflog-delete", Row: &row462},
+	{Name: "git refs", Row: &row462},
+	{Name: "git remote", Row: &row516, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row519, Risk: 1},
+	{Name: "git remote get-url", Row: &row518, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -7045,71 +7043,71 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row519, Risk: 4},
+	{Name: "git remote show", Row: &row518, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row472},
-	{Name: "git repack", Row: &row463, Risk: 3},
-	{Name: "git replace", Row: &row463, Is: 0x100000, Risk: 6},
+	{Name: "git remote-http", Row: &row471},
+	{Name: "git repack", Row: &row462, Risk: 3},
+	{Name: "git replace", Row: &row462, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row60, Risk: 1},
-	{Name: "git reset", Row: &row521, Is: 0x100000, Risk: 3, Worse: worse522},
-	{Name: "git restore", Row: &row524, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse525},
-	{Name: "git rev-list", Row: &row465, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row458, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row467, Is: 0x1000000000, Risk: 3, Worse: worse468},
-	{Name: "git rm", Row: &row507, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse526},
+	{Name: "git reset", Row: &row520, Is: 0x100000, Risk: 3, Worse: worse521},
+	{Name: "git restore", Row: &row523, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse524},
+	{Name: "git rev-list", Row: &row464, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row457, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row466, Is: 0x1000000000, Risk: 3, Worse: worse467},
+	{Name: "git rm", Row: &row506, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse525},
 	{Name: "git scalar", Row: &row60},
 	{Name: "git send-email", Row: &row60, Risk: 6},
-	{Name: "git send-pack", Row: &row512},
+	{Name: "git send-pack", Row: &row511},
 	{Name: "git shell", Row: &row60},
-	{Name: "git shortlog", Row: &row465, Risk: 1},
-	{Name: "git show", Row: &row528, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row458, Risk: 1},
-	{Name: "git show-index", Row: &row505, Shows: "objects"},
-	{Name: "git show-ref", Row: &row458, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row463, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row439, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row530, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git shortlog", Row: &row464, Risk: 1},
+	{Name: "git show", Row: &row527, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row457, Risk: 1},
+	{Name: "git show-index", Row: &row504, Shows: "objects"},
+	{Name: "git show-ref", Row: &row457, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row462, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row438, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row529, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row465, Risk: 1},
+	{Name: "git stash list", Row: &row464, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row465, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row464, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row501, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row456, Risk: 1},
-	{Name: "git submodule", Row: &row532, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row500, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row455, Risk: 1},
+	{Name: "git submodule", Row: &row531, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row534, Risk: 1},
-	{Name: "git submodule summary", Row: &row534, Risk: 1},
+	{Name: "git submodule status", Row: &row533, Risk: 1},
+	{Name: "git submodule summary", Row: &row533, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row60, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row536, Is: 0x1000000000, Risk: 3, Worse: worse537},
-	{Name: "git symbolic-ref", Row: &row463, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse538},
-	{Name: "git tag", Row: &row540, Is: 0x100000, Risk: 1, Worse: worse541},
+	{Name: "git switch", Row: &row535, Is: 0x1000000000, Risk: 3, Worse: worse536},
+	{Name: "git symbolic-ref", Row: &row462, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse537},
+	{Name: "git tag", Row: &row539, Is: 0x100000, Risk: 1, Worse: worse540},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row463, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row463, Is: 0x100000, Risk: 3, Worse: worse542},
+	{Name: "git update-index", Row: &row462, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row462, Is: 0x100000, Risk: 3, Worse: worse541},
 	{Name: "git upload-archive", Row: &row60},
 	{Name: "git upload-pack", Row: &row60},
-	{Name: "git var", Row: &row458, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row458, Risk: 1},
-	{Name: "git verify-tag", Row: &row458, Risk: 1},
-	{Name: "git version", Row: &row458, Risk: 1},
-	{Name: "git whatchanged", Row: &row465, Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row544, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git var", Row: &row457, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row457, Risk: 1},
+	{Name: "git verify-tag", Row: &row457, Risk: 1},
+	{Name: "git version", Row: &row457, Risk: 1},
+	{Name: "git whatchanged", Row: &row464, Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row543, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row546, Risk: 1},
+	{Name: "git worktree list", Row: &row545, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -7119,69 +7117,69 @@ var commands = [...]Command{
 	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
 	{Name: "gksu", Is: 0x2000000000001, Risk: 7},
 	{Name: "gksudo", Is: 0x2000000000001, Risk: 7},
-	{Name: "glab", Row: &row548, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts421},
+	{Name: "glab", Row: &row547, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts420},
 	{Name: "glab ci", Arity: 3, Parent: true},
-	{Name: "glab ci list", Row: &row550, Risk: 4},
-	{Name: "glab ci status", Row: &row550, Risk: 4},
-	{Name: "glab ci view", Row: &row550, Risk: 4},
+	{Name: "glab ci list", Row: &row549, Risk: 4},
+	{Name: "glab ci status", Row: &row549, Risk: 4},
+	{Name: "glab ci view", Row: &row549, Risk: 4},
 	{Name: "glab issue", Arity: 3, Parent: true},
-	{Name: "glab issue list", Row: &row550, Risk: 4},
-	{Name: "glab issue view", Row: &row550, Risk: 4},
+	{Name: "glab issue list", Row: &row549, Risk: 4},
+	{Name: "glab issue view", Row: &row549, Risk: 4},
 	{Name: "glab mr", Arity: 3, Parent: true},
-	{Name: "glab mr diff", Row: &row550, Risk: 4},
-	{Name: "glab mr list", Row: &row550, Risk: 4},
-	{Name: "glab mr view", Row: &row550, Risk: 4},
+	{Name: "glab mr diff", Row: &row549, Risk: 4},
+	{Name: "glab mr list", Row: &row549, Risk: 4},
+	{Name: "glab mr view", Row: &row549, Risk: 4},
 	{Name: "glab release", Arity: 3, Parent: true},
-	{Name: "glab release list", Row: &row550, Risk: 4},
-	{Name: "glab release view", Row: &row550, Risk: 4},
+	{Name: "glab release list", Row: &row549, Risk: 4},
+	{Name: "glab release view", Row: &row549, Risk: 4},
 	{Name: "glab repo", Arity: 3, Parent: true},
-	{Name: "glab repo view", Row: &row550, Risk: 4},
+	{Name: "glab repo view", Row: &row549, Risk: 4},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row552, Risk: 5},
+	{Name: "glow", Row: &row551, Risk: 5},
 	{Name: "gm4", Language: &language8, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts21},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language8, Is: 0x2000},
-	{Name: "go", Row: &row554, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
+	{Name: "go", Row: &row553, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
 	{Name: "go bug", Row: &row42},
-	{Name: "go build", Row: &row556, Is: 0x2000000000, Risk: 2, Worse: worse557},
-	{Name: "go clean", Row: &row559, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row561, Risk: 1, Worse: worse562},
-	{Name: "go env", Row: &row564, Is: 0x100040, Risk: 1, Worse: worse565},
-	{Name: "go fix", Row: &row567, Risk: 3},
-	{Name: "go fmt", Row: &row569, Inspector: "formatter", Risk: 3},
-	{Name: "go generate", Row: &row570, Is: 0x2000000000, Risk: 5},
-	{Name: "go get", Row: &row556, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row555, Is: 0x2000000000, Risk: 2, Worse: worse556},
+	{Name: "go clean", Row: &row558, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row560, Risk: 1, Worse: worse561},
+	{Name: "go env", Row: &row563, Is: 0x100040, Risk: 1, Worse: worse564},
+	{Name: "go fix", Row: &row566, Risk: 3},
+	{Name: "go fmt", Row: &row568, Inspector: "formatter", Risk: 3},
+	{Name: "go generate", Row: &row569, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row555, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row556, Is: 0x2000300000, Risk: 5},
-	{Name: "go list", Row: &row572, Is: 0x40, Risk: 1, Worse: worse562},
-	{Name: "go mod", Row: &row574, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row555, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row571, Is: 0x40, Risk: 1, Worse: worse561},
+	{Name: "go mod", Row: &row573, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse575},
+	{Name: "go mod graph", Risk: 1, Worse: worse574},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse575},
-	{Name: "go mod why", Risk: 1, Worse: worse575},
-	{Name: "go run", Row: &row567, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse574},
+	{Name: "go mod why", Risk: 1, Worse: worse574},
+	{Name: "go run", Row: &row566, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row42},
-	{Name: "go test", Row: &row576, Is: 0x2000000000, Risk: 2, Worse: worse557},
+	{Name: "go test", Row: &row575, Is: 0x2000000000, Risk: 2, Worse: worse556},
 	{Name: "go tool", Row: &row60, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row578, Risk: 1},
-	{Name: "go tool cover", Row: &row580, Risk: 1},
-	{Name: "go tool nm", Row: &row578, Risk: 1},
-	{Name: "go tool objdump", Row: &row578, Risk: 1},
-	{Name: "go version", Row: &row582, Risk: 1},
-	{Name: "go vet", Row: &row567, Is: 0x2000000000, Risk: 2, Worse: worse557},
-	{Name: "go work", Row: &row584, Arity: 3, Risk: 3},
-	{Name: "gofmt", Row: &row586, Risk: 1, Worse: worse587},
-	{Name: "gofumpt", Row: &row589, Risk: 2, Worse: worse109},
+	{Name: "go tool addr2line", Row: &row577, Risk: 1},
+	{Name: "go tool cover", Row: &row579, Risk: 1},
+	{Name: "go tool nm", Row: &row577, Risk: 1},
+	{Name: "go tool objdump", Row: &row577, Risk: 1},
+	{Name: "go version", Row: &row581, Risk: 1},
+	{Name: "go vet", Row: &row566, Is: 0x2000000000, Risk: 2, Worse: worse556},
+	{Name: "go work", Row: &row583, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row585, Risk: 1, Worse: worse586},
+	{Name: "gofumpt", Row: &row588, Risk: 2, Worse: worse109},
 	{Name: "gog", Destroys: acts21},
 	{Name: "gogcli", Destroys: acts21},
-	{Name: "goimports", Row: &row589, Risk: 2, Worse: worse109},
+	{Name: "goimports", Row: &row588, Risk: 2, Worse: worse109},
 	{Name: "golang-migrate", Destroys: acts55},
-	{Name: "golangci-lint", Row: &row591, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse92, Parent: true},
+	{Name: "golangci-lint", Row: &row590, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse92, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "gold", Row: &row49, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
@@ -7196,23 +7194,23 @@ var commands = [...]Command{
 	{Name: "goreleaser", Destroys: acts59},
 	{Name: "goreman", Arity: 2, Is: 0x2000000000},
 	{Name: "gorun", Language: &language1},
-	{Name: "gosec", Row: &row373},
+	{Name: "gosec", Row: &row372},
 	{Name: "gosh", Language: &language8},
-	{Name: "gosu", Wrapper: &wrapper592, Is: 0x1},
-	{Name: "gotestsum", Row: &row594, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row596, Risk: 2, Worse: worse92},
+	{Name: "gosu", Wrapper: &wrapper591, Is: 0x1},
+	{Name: "gotestsum", Row: &row593, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row595, Risk: 2, Worse: worse92},
 	{Name: "gow", Arity: 2, Is: 0x2000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
 	{Name: "gp", Language: &language8},
 	{Name: "gpasswd", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "gpg", Row: &row598, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts22},
+	{Name: "gpg", Row: &row597, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language8},
 	{Name: "gpt-engineer", Is: 0x100000000},
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row600, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts601},
+	{Name: "gradle", Row: &row599, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts600},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graftcp", Wrapper: &wrapper12},
 	{Name: "graphqurl", Is: 0x20000000},
@@ -7222,7 +7220,7 @@ var commands = [...]Command{
 	{Name: "groff", Row: &row147},
 	{Name: "grok", Is: 0x100000000},
 	{Name: "grok-cli", Is: 0x100000000},
-	{Name: "gron", Row: &row603, Risk: 5},
+	{Name: "gron", Row: &row602, Risk: 5},
 	{Name: "groovy", Language: &language8, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language8},
@@ -7230,7 +7228,7 @@ var commands = [...]Command{
 	{Name: "groupdel", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "groupmod", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "groups", Risk: 1},
-	{Name: "grpcurl", Destroys: acts376},
+	{Name: "grpcurl", Destroys: acts375},
 	{Name: "grub-install", Destroys: acts90},
 	{Name: "grunt", Row: &row89, Is: 0x2000000018},
 	{Name: "gsettings", Destroys: acts111},
@@ -7238,27 +7236,27 @@ var commands = [...]Command{
 	{Name: "gsql", Is: 0x4000000},
 	{Name: "gst", Language: &language8},
 	{Name: "gsutil", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts114, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options416},
-	{Name: "gsutil mv", Transfer: &options416},
-	{Name: "gsutil rsync", Transfer: &options416},
+	{Name: "gsutil cp", Transfer: &options415},
+	{Name: "gsutil mv", Transfer: &options415},
+	{Name: "gsutil rsync", Transfer: &options415},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
 	{Name: "guile", Language: &language8, Risk: 5},
 	{Name: "guix", Is: 0x100000, Destroys: acts33},
 	{Name: "gulp", Row: &row89, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row605, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "gunzip", Row: &row604, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
 	{Name: "gvim", Row: &row220},
 	{Name: "gzcat", Row: &row147},
-	{Name: "gzip", Row: &row605, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "gzip", Row: &row604, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
 	{Name: "hadolint", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "halt", Risk: 6, Destroys: acts606},
+	{Name: "halt", Risk: 6, Destroys: acts605},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x100000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts607},
-	{Name: "hatch", Row: &row609, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts393},
+	{Name: "hasura", Destroys: acts606},
+	{Name: "hatch", Row: &row608, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts392},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper51, Arity: 3, Parent: true},
 	{Name: "hatch run check", Risk: 2},
@@ -7272,80 +7270,80 @@ var commands = [...]Command{
 	{Name: "hcloud", Row: &row28, Arity: 3, Is: 0x10000000000, Destroys: acts199},
 	{Name: "hdiutil", Destroys: acts52},
 	{Name: "hdparm", Is: 0x4000000000, Destroys: acts90},
-	{Name: "head", Row: &row611, Arity: 1, Risk: 1},
+	{Name: "head", Row: &row610, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper12},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper613},
+	{Name: "heft exec", Wrapper: &wrapper612},
 	{Name: "heimdall", Destroys: acts90},
 	{Name: "helix", Row: &row220},
-	{Name: "helm", Row: &row615, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts616},
-	{Name: "helm create", Row: &row617},
-	{Name: "helm delete", Row: &row617, Risk: 6},
-	{Name: "helm dependency", Row: &row619, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row619, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row619, Risk: 4},
-	{Name: "helm install", Row: &row617},
-	{Name: "helm lint", Row: &row619, Risk: 4},
-	{Name: "helm list", Row: &row619, Risk: 4},
-	{Name: "helm ls", Row: &row619, Risk: 4},
-	{Name: "helm package", Row: &row619},
-	{Name: "helm plugin", Row: &row617, Is: 0x200000},
-	{Name: "helm pull", Row: &row619},
-	{Name: "helm push", Row: &row617},
-	{Name: "helm registry", Row: &row617},
-	{Name: "helm repo", Row: &row617, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row617, Risk: 6},
+	{Name: "helm", Row: &row614, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts615},
+	{Name: "helm create", Row: &row616},
+	{Name: "helm delete", Row: &row616, Risk: 6},
+	{Name: "helm dependency", Row: &row618, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row618, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row618, Risk: 4},
+	{Name: "helm install", Row: &row616},
+	{Name: "helm lint", Row: &row618, Risk: 4},
+	{Name: "helm list", Row: &row618, Risk: 4},
+	{Name: "helm ls", Row: &row618, Risk: 4},
+	{Name: "helm package", Row: &row618},
+	{Name: "helm plugin", Row: &row616, Is: 0x200000},
+	{Name: "helm pull", Row: &row618},
+	{Name: "helm push", Row: &row616},
+	{Name: "helm registry", Row: &row616},
+	{Name: "helm repo", Row: &row616, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row616, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row619, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row619, Risk: 4},
-	{Name: "helm template", Row: &row619, Risk: 4},
-	{Name: "helm test", Row: &row617},
+	{Name: "helm show", Row: &row618, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row618, Risk: 4},
+	{Name: "helm template", Row: &row618, Risk: 4},
+	{Name: "helm test", Row: &row616},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row617, Risk: 6},
-	{Name: "helm upgrade", Row: &row617},
+	{Name: "helm uninstall", Row: &row616, Risk: 6},
+	{Name: "helm upgrade", Row: &row616},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts616},
+	{Name: "helmfile", Destroys: acts615},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x100000000},
-	{Name: "heroku", Row: &row398, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts620},
-	{Name: "heroku addons", Row: &row622, Risk: 4},
-	{Name: "heroku apps", Row: &row622, Risk: 4},
-	{Name: "heroku domains", Row: &row622, Risk: 4},
-	{Name: "heroku logs", Row: &row622, Risk: 4},
-	{Name: "heroku ps", Row: &row622, Risk: 4},
-	{Name: "heroku releases", Row: &row622, Risk: 4},
-	{Name: "heroku run", Wrapper: &wrapper624, Is: 0x2},
-	{Name: "heroku status", Row: &row622, Risk: 4},
+	{Name: "heroku", Row: &row397, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts619},
+	{Name: "heroku addons", Row: &row621, Risk: 4},
+	{Name: "heroku apps", Row: &row621, Risk: 4},
+	{Name: "heroku domains", Row: &row621, Risk: 4},
+	{Name: "heroku logs", Row: &row621, Risk: 4},
+	{Name: "heroku ps", Row: &row621, Risk: 4},
+	{Name: "heroku releases", Row: &row621, Risk: 4},
+	{Name: "heroku run", Wrapper: &wrapper623, Is: 0x2},
+	{Name: "heroku status", Row: &row621, Risk: 4},
 	{Name: "hex", Destroys: acts157},
-	{Name: "hexdump", Row: &row626, Risk: 1},
-	{Name: "hexyl", Row: &row628},
+	{Name: "hexdump", Row: &row625, Risk: 1},
+	{Name: "hexyl", Row: &row627},
 	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts150},
-	{Name: "hhvm", Language: &language630},
+	{Name: "hhvm", Language: &language629},
 	{Name: "himalaya", Destroys: acts21},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse631, Destroys: acts632},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse630, Destroys: acts631},
 	{Name: "hive", Row: &row106, Is: 0x4000000},
 	{Name: "hivemind", Is: 0x2000000000},
 	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row634, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse635},
+	{Name: "hostname", Row: &row633, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse634},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Row: &row637, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts638},
-	{Name: "httpie", Row: &row637, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts638},
-	{Name: "https", Row: &row637, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts638},
-	{Name: "hub", Arity: 2, Destroys: acts421, Like: "gh"},
-	{Name: "hugo", Row: &row640, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "http", Row: &row636, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts637},
+	{Name: "httpie", Row: &row636, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts637},
+	{Name: "https", Row: &row636, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts637},
+	{Name: "hub", Arity: 2, Destroys: acts420, Like: "gh"},
+	{Name: "hugo", Row: &row639, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language8},
 	{Name: "hurl", Is: 0x20000000, Destroys: acts120},
 	{Name: "husky", Is: 0x2000080000},
 	{Name: "hwatch", Is: 0x4},
 	{Name: "hx", Row: &row220},
 	{Name: "hy", Language: &language113},
-	{Name: "hyperfine", Wrapper: &wrapper642},
-	{Name: "i386", Wrapper: &wrapper644},
+	{Name: "hyperfine", Wrapper: &wrapper641},
+	{Name: "i386", Wrapper: &wrapper643},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
 	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts199, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
@@ -7353,13 +7351,13 @@ var commands = [...]Command{
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row49, Is: 0x200},
 	{Name: "icecc", Wrapper: &wrapper12},
-	{Name: "iconv", Row: &row646, Risk: 1},
+	{Name: "iconv", Row: &row645, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
 	{Name: "iex", Language: &language8},
 	{Name: "ifconfig", Risk: 1, Worse: worse134},
-	{Name: "ifdown", Destroys: acts364},
+	{Name: "ifdown", Destroys: acts363},
 	{Name: "ifelse", Is: 0x4},
 	{Name: "iflow", Is: 0x100000000},
 	{Name: "ifne", Wrapper: &wrapper12},
@@ -7368,16 +7366,16 @@ var commands = [...]Command{
 	{Name: "imsg", Destroys: acts16},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts9},
-	{Name: "incus exec", Wrapper: &wrapper648},
+	{Name: "incus exec", Wrapper: &wrapper647},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper650},
+	{Name: "infisical run", Wrapper: &wrapper649},
 	{Name: "influx", Row: &row243, Is: 0x14100000, Risk: 5, Worse: worse252, Destroys: acts206},
 	{Name: "influxd", Destroys: acts206},
-	{Name: "info", Row: &row652, Risk: 1},
+	{Name: "info", Row: &row651, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts407},
+	{Name: "initctl", Destroys: acts406},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row654, Inspector: "mode", Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row653, Inspector: "mode", Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper12},
 	{Name: "interpreter", Is: 0x100000000},
@@ -7386,9 +7384,9 @@ var commands = [...]Command{
 	{Name: "invoke", Row: &row123, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper656},
+	{Name: "ionice", Wrapper: &wrapper655},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row658, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip", Row: &row657, Arity: 2, Risk: 5, Parent: true},
 	{Name: "ip a", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
@@ -7418,7 +7416,7 @@ var commands = [...]Command{
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper659},
+	{Name: "ip netns exec", Wrapper: &wrapper658},
 	{Name: "ip r", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
@@ -7438,17 +7436,17 @@ var commands = [...]Command{
 	{Name: "ip rule list", Risk: 1},
 	{Name: "ip rule ls", Risk: 1},
 	{Name: "ip rule show", Risk: 1},
-	{Name: "ip6tables", Destroys: acts364},
+	{Name: "ip6tables", Destroys: acts363},
 	{Name: "ipa", Destroys: acts183},
 	{Name: "ipcs", Risk: 1},
 	{Name: "ipdb", Row: &row106},
 	{Name: "ipfs", Inspector: "transfer"},
 	{Name: "ipfs add", Transfer: &options85},
-	{Name: "ipset", Destroys: acts364},
-	{Name: "iptables", Is: 0x100000, Destroys: acts364},
+	{Name: "ipset", Destroys: acts363},
+	{Name: "iptables", Is: 0x100000, Destroys: acts363},
 	{Name: "ipython", Language: &language113, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language661, Is: 0x100000},
+	{Name: "irb", Language: &language660, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
 	{Name: "isort", Row: &row91, Inspector: "formatter", Is: 0x80000, Risk: 3},
@@ -7459,35 +7457,35 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language8},
-	{Name: "jar", Row: &row663, Inspector: "archiver", Is: 0x200, Archive: &archive664},
+	{Name: "jar", Row: &row662, Inspector: "archiver", Is: 0x200, Archive: &archive663},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row666},
-	{Name: "java", Row: &row668, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row670, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row668, Is: 0x200},
+	{Name: "jasmine", Row: &row665},
+	{Name: "java", Row: &row667, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row669, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row667, Is: 0x200},
 	{Name: "javap", Is: 0x210},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language672, Is: 0x100400},
+	{Name: "jbang", Language: &language671, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row674, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row676, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row673, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row675, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language8},
 	{Name: "jira", Destroys: acts16},
 	{Name: "jiti", Language: &language8},
 	{Name: "jj", Arity: 2, Destroys: acts150},
-	{Name: "jless", Row: &row678, Risk: 5},
+	{Name: "jless", Row: &row677, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
 	{Name: "joe", Row: &row220},
-	{Name: "join", Row: &row680, Risk: 1},
-	{Name: "journalctl", Row: &row682, Risk: 1, Worse: worse683, Destroys: acts684},
+	{Name: "join", Row: &row679, Risk: 1},
+	{Name: "journalctl", Row: &row681, Risk: 1, Worse: worse682, Destroys: acts683},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language8},
-	{Name: "jsdoc", Row: &row686, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row668, Language: &language8, Is: 0x200},
+	{Name: "jsdoc", Row: &row685, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row667, Language: &language8, Is: 0x200},
 	{Name: "jsr", Destroys: acts132},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language8, Arity: 2, Risk: 5},
@@ -7496,19 +7494,19 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row688, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "just", Row: &row687, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
 	{Name: "jython", Language: &language113},
 	{Name: "k3d", Row: &row28, Destroys: acts41},
-	{Name: "k3s", Destroys: acts689},
+	{Name: "k3s", Destroys: acts688},
 	{Name: "k9s", Row: &row28},
 	{Name: "kadmin", Destroys: acts183},
-	{Name: "kafka-delete-records", Destroys: acts690},
-	{Name: "kafka-delete-records.sh", Destroys: acts690},
-	{Name: "kafka-topics", Destroys: acts690},
-	{Name: "kafka-topics.sh", Destroys: acts690},
+	{Name: "kafka-delete-records", Destroys: acts689},
+	{Name: "kafka-delete-records.sh", Destroys: acts689},
+	{Name: "kafka-topics", Destroys: acts689},
+	{Name: "kafka-topics.sh", Destroys: acts689},
 	{Name: "kak", Row: &row220},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row42, Destroys: acts690},
+	{Name: "kcat", Row: &row42, Destroys: acts689},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row106},
 	{Name: "kdb5_util", Destroys: acts183},
@@ -7517,18 +7515,18 @@ var commands = [...]Command{
 	{Name: "keep-one-running", Is: 0x4},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts606},
+	{Name: "kexec", Destroys: acts605},
 	{Name: "kextload", Risk: 7},
 	{Name: "kextunload", Risk: 7},
 	{Name: "kextutil", Risk: 7},
 	{Name: "keyring", Row: &row133, Is: 0x100000, Destroys: acts22},
-	{Name: "keystone", Destroys: acts302},
+	{Name: "keystone", Destroys: acts301},
 	{Name: "keytool", Destroys: acts22},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts391},
-	{Name: "kill-port", Destroys: acts391},
-	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts391},
-	{Name: "killall5", Is: 0x100000000000, Destroys: acts391},
+	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts390},
+	{Name: "kill-port", Destroys: acts390},
+	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts390},
+	{Name: "killall5", Is: 0x100000000000, Destroys: acts390},
 	{Name: "kilo", Is: 0x100000000},
 	{Name: "kilocode", Is: 0x100000000},
 	{Name: "kimi", Is: 0x100000000},
@@ -7539,9 +7537,9 @@ var commands = [...]Command{
 	{Name: "kitty", Is: 0x4},
 	{Name: "kldload", Risk: 7},
 	{Name: "kldunload", Risk: 7},
-	{Name: "kmod", Risk: 5, Worse: worse691},
-	{Name: "kmutil", Risk: 5, Worse: worse691},
-	{Name: "knex", Arity: 2, Destroys: acts692},
+	{Name: "kmod", Risk: 5, Worse: worse690},
+	{Name: "kmutil", Risk: 5, Worse: worse690},
+	{Name: "knex", Arity: 2, Destroys: acts691},
 	{Name: "knife", Row: &row28, Destroys: acts30},
 	{Name: "knip", Is: 0x2000080010},
 	{Name: "ko", Destroys: acts59},
@@ -7550,9 +7548,9 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts57},
 	{Name: "kops", Destroys: acts41},
-	{Name: "kotlin", Row: &row668, Language: &language8, Is: 0x600},
+	{Name: "kotlin", Row: &row667, Language: &language8, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Row: &row694, Language: &language696, Inspector: "compiler", Is: 0x1200, Risk: 2},
+	{Name: "kotlinc", Row: &row693, Language: &language695, Inspector: "compiler", Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
@@ -7560,17 +7558,17 @@ var commands = [...]Command{
 	{Name: "ksu", Is: 0x2000000000001, Risk: 7},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts41},
-	{Name: "kubectl", Row: &row698, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts689},
-	{Name: "kubectl annotate", Row: &row700, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row702, Risk: 4, Worse: worse703},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse703},
-	{Name: "kubectl apply", Row: &row700, Risk: 5},
-	{Name: "kubectl attach", Row: &row700, Risk: 5},
-	{Name: "kubectl auth", Row: &row702, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row700, Risk: 5},
-	{Name: "kubectl certificate", Row: &row617},
-	{Name: "kubectl cluster-info", Row: &row702, Risk: 4, Worse: worse703},
-	{Name: "kubectl config", Row: &row702, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row697, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts688},
+	{Name: "kubectl annotate", Row: &row699, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row701, Risk: 4, Worse: worse702},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse702},
+	{Name: "kubectl apply", Row: &row699, Risk: 5},
+	{Name: "kubectl attach", Row: &row699, Risk: 5},
+	{Name: "kubectl auth", Row: &row701, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row699, Risk: 5},
+	{Name: "kubectl certificate", Row: &row616},
+	{Name: "kubectl cluster-info", Row: &row701, Risk: 4, Worse: worse702},
+	{Name: "kubectl config", Row: &row701, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row71},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -7579,63 +7577,63 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row71},
 	{Name: "kubectl config set-credentials", Row: &row71},
 	{Name: "kubectl config use-context", Row: &row71},
-	{Name: "kubectl config view", Risk: 1, Worse: worse704},
-	{Name: "kubectl cordon", Row: &row700, Risk: 5},
-	{Name: "kubectl cp", Row: &row617, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row700, Risk: 5},
-	{Name: "kubectl debug", Row: &row700, Risk: 5},
-	{Name: "kubectl delete", Row: &row617, Risk: 6},
-	{Name: "kubectl describe", Row: &row702, Risk: 4, Worse: worse703},
-	{Name: "kubectl diff", Row: &row702, Risk: 4, Worse: worse703},
-	{Name: "kubectl drain", Row: &row617, Risk: 6},
-	{Name: "kubectl edit", Row: &row700, Risk: 5},
-	{Name: "kubectl events", Row: &row702, Risk: 4, Worse: worse703},
+	{Name: "kubectl config view", Risk: 1, Worse: worse703},
+	{Name: "kubectl cordon", Row: &row699, Risk: 5},
+	{Name: "kubectl cp", Row: &row616, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row699, Risk: 5},
+	{Name: "kubectl debug", Row: &row699, Risk: 5},
+	{Name: "kubectl delete", Row: &row616, Risk: 6},
+	{Name: "kubectl describe", Row: &row701, Risk: 4, Worse: worse702},
+	{Name: "kubectl diff", Row: &row701, Risk: 4, Worse: worse702},
+	{Name: "kubectl drain", Row: &row616, Risk: 6},
+	{Name: "kubectl edit", Row: &row699, Risk: 5},
+	{Name: "kubectl events", Row: &row701, Risk: 4, Worse: worse702},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper706, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row702, Risk: 4, Worse: worse703},
-	{Name: "kubectl expose", Row: &row700, Risk: 5},
-	{Name: "kubectl get", Row: &row702, Risk: 4, Worse: worse703},
+	{Name: "kubectl exec", Wrapper: &wrapper705, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row701, Risk: 4, Worse: worse702},
+	{Name: "kubectl expose", Row: &row699, Risk: 5},
+	{Name: "kubectl get", Row: &row701, Risk: 4, Worse: worse702},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row617, Is: 0x10},
-	{Name: "kubectl label", Row: &row700, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row616, Is: 0x10},
+	{Name: "kubectl label", Row: &row699, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row702, Risk: 4, Worse: worse703},
-	{Name: "kubectl patch", Row: &row700, Risk: 5},
-	{Name: "kubectl plugin", Row: &row617},
-	{Name: "kubectl port-forward", Row: &row617, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row617, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row617, Risk: 6},
-	{Name: "kubectl rollout", Row: &row702, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl logs", Row: &row701, Risk: 4, Worse: worse702},
+	{Name: "kubectl patch", Row: &row699, Risk: 5},
+	{Name: "kubectl plugin", Row: &row616},
+	{Name: "kubectl port-forward", Row: &row616, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row616, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row616, Risk: 6},
+	{Name: "kubectl rollout", Row: &row701, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper706},
-	{Name: "kubectl run", Row: &row700, Risk: 5},
-	{Name: "kubectl scale", Row: &row700, Risk: 5},
-	{Name: "kubectl set", Row: &row700, Risk: 5},
-	{Name: "kubectl taint", Row: &row700, Risk: 5},
-	{Name: "kubectl top", Row: &row702, Arity: 3, Risk: 4, Worse: worse703},
-	{Name: "kubectl uncordon", Row: &row700, Risk: 5},
-	{Name: "kubectl version", Row: &row702, Risk: 4, Worse: worse703},
-	{Name: "kubectl wait", Row: &row702, Risk: 4, Worse: worse703},
+	{Name: "kubectl rsh", Wrapper: &wrapper705},
+	{Name: "kubectl run", Row: &row699, Risk: 5},
+	{Name: "kubectl scale", Row: &row699, Risk: 5},
+	{Name: "kubectl set", Row: &row699, Risk: 5},
+	{Name: "kubectl taint", Row: &row699, Risk: 5},
+	{Name: "kubectl top", Row: &row701, Arity: 3, Risk: 4, Worse: worse702},
+	{Name: "kubectl uncordon", Row: &row699, Risk: 5},
+	{Name: "kubectl version", Row: &row701, Risk: 4, Worse: worse702},
+	{Name: "kubectl wait", Row: &row701, Risk: 4, Worse: worse702},
 	{Name: "kustomize", Row: &row28, Arity: 2, Destroys: acts41},
 	{Name: "kustomize build", Is: 0x10},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts111},
-	{Name: "last", Row: &row708, Risk: 1},
-	{Name: "launchctl", Row: &row60, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts407},
-	{Name: "lb4", Destroys: acts302},
+	{Name: "last", Row: &row707, Risk: 1},
+	{Name: "launchctl", Row: &row60, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts406},
+	{Name: "lb4", Destroys: acts301},
 	{Name: "lckdo", Is: 0x4},
 	{Name: "ld", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper710, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper709, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
 	{Name: "ldapdelete", Destroys: acts183},
 	{Name: "ldapmodify", Destroys: acts183},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row712},
-	{Name: "lein", Row: &row32, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts601},
+	{Name: "ldd", Row: &row711},
+	{Name: "lein", Row: &row32, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts600},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
 	{Name: "lein compile", Risk: 2},
@@ -7643,8 +7641,8 @@ var commands = [...]Command{
 	{Name: "lein run", Is: 0x800},
 	{Name: "lein test", Risk: 2},
 	{Name: "lerna", Row: &row89, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts59},
-	{Name: "lerna exec", Wrapper: &wrapper613, Risk: 5},
-	{Name: "less", Row: &row714, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna exec", Wrapper: &wrapper612, Risk: 5},
+	{Name: "less", Row: &row713, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
@@ -7661,10 +7659,10 @@ var commands = [...]Command{
 	{Name: "linode", Destroys: acts199},
 	{Name: "linode-cli", Row: &row28, Arity: 3, Risk: 5, Worse: worse29, Destroys: acts199},
 	{Name: "lint-staged", Row: &row89, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper644},
-	{Name: "linux64", Wrapper: &wrapper644},
-	{Name: "liquibase", Destroys: acts715},
-	{Name: "litecli", Row: &row717, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "linux32", Wrapper: &wrapper643},
+	{Name: "linux64", Wrapper: &wrapper643},
+	{Name: "liquibase", Destroys: acts714},
+	{Name: "litecli", Row: &row716, Inspector: "sql", Is: 0xc000000, Risk: 5},
 	{Name: "litefs", Row: &row106},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row49, Is: 0x200},
@@ -7677,132 +7675,132 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row719, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row718, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row42},
-	{Name: "locate", Row: &row721, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row720, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper12},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts722},
+	{Name: "logrotate", Destroys: acts721},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language8},
-	{Name: "look", Row: &row724, Risk: 1},
+	{Name: "look", Row: &row723, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts90},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row301, Arity: 1, Is: 0x600080400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row300, Arity: 1, Is: 0x600080400000000, Risk: 1, Wipes: "listed"},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
-	{Name: "lsd", Row: &row301, Risk: 1},
+	{Name: "lsd", Row: &row300, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row726, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row728, Risk: 1},
-	{Name: "lsusb", Row: &row730, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper732, Is: 0x20000},
-	{Name: "lua", Language: &language385, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "lsof", Row: &row725, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row727, Risk: 1},
+	{Name: "lsusb", Row: &row729, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper731, Is: 0x20000},
+	{Name: "lua", Language: &language384, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "luacheck", Is: 0x2000000018},
-	{Name: "luajit", Language: &language385, Arity: 2},
+	{Name: "luajit", Language: &language384, Arity: 2},
 	{Name: "luarocks", Row: &row141, Is: 0x100000, Destroys: acts157},
-	{Name: "lv", Row: &row734},
+	{Name: "lv", Row: &row733},
 	{Name: "lvextend", Destroys: acts90},
 	{Name: "lvreduce", Destroys: acts90},
 	{Name: "lvremove", Is: 0x4000000000, Destroys: acts90},
 	{Name: "lxc", Is: 0x2, Destroys: acts9},
-	{Name: "lxc exec", Wrapper: &wrapper648},
+	{Name: "lxc exec", Wrapper: &wrapper647},
 	{Name: "lxc-attach", Is: 0x4},
 	{Name: "lxqt-sudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "lxsudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Row: &row221, Risk: 4},
-	{Name: "lz4", Row: &row736},
+	{Name: "lz4", Row: &row735},
 	{Name: "lz4cat", Row: &row147},
 	{Name: "lzcat", Row: &row147},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "lzless", Row: &row147},
-	{Name: "lzma", Row: &row738},
+	{Name: "lzma", Row: &row737},
 	{Name: "m4", Language: &language8, Is: 0x106000},
-	{Name: "mac2unix", Row: &row344},
+	{Name: "mac2unix", Row: &row343},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper648},
+	{Name: "machinectl shell", Wrapper: &wrapper647},
 	{Name: "madge", Is: 0x80000},
 	{Name: "mage", Row: &row123, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
 	{Name: "mail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
 	{Name: "mailsend", Destroys: acts21},
 	{Name: "mailx", Row: &row42, Is: 0x28000000000, Destroys: acts21},
-	{Name: "make", Row: &row740, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row739, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
-	{Name: "man", Row: &row742, Is: 0x40004000, Risk: 1},
-	{Name: "manage.py", Is: 0x100000, Destroys: acts308},
+	{Name: "man", Row: &row741, Is: 0x40004000, Risk: 1},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts307},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper12},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts743},
+	{Name: "mariadb-admin", Destroys: acts742},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row745, Is: 0x80000, Risk: 2, Worse: worse746},
-	{Name: "markdownlint-cli2", Row: &row745, Is: 0x80000, Risk: 2, Worse: worse746},
+	{Name: "markdownlint", Row: &row744, Is: 0x80000, Risk: 2, Worse: worse745},
+	{Name: "markdownlint-cli2", Row: &row744, Is: 0x80000, Risk: 2, Worse: worse745},
 	{Name: "masscan", Row: &row106},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language8},
 	{Name: "matrix-commander", Destroys: acts16},
 	{Name: "mattermost", Destroys: acts16},
-	{Name: "maturin", Is: 0x2000000000, Destroys: acts393},
+	{Name: "maturin", Is: 0x2000000000, Destroys: acts392},
 	{Name: "maxima", Language: &language8},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts747, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts746, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options84},
 	{Name: "mc mirror", Transfer: &options84},
 	{Name: "mc mv", Transfer: &options84},
 	{Name: "mcedit", Row: &row220},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts747, Recursive: []string{"*"}},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts746, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options84},
 	{Name: "mcli mirror", Transfer: &options84},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row749, Risk: 1},
-	{Name: "md5sum", Row: &row751, Risk: 1},
+	{Name: "md5", Row: &row748, Risk: 1},
+	{Name: "md5sum", Row: &row750, Risk: 1},
 	{Name: "mdadm", Is: 0x4000000000, Destroys: acts90},
-	{Name: "mdbook", Row: &row753, Is: 0x8, Risk: 2},
+	{Name: "mdbook", Row: &row752, Is: 0x8, Risk: 2},
 	{Name: "mdcat", Row: &row147},
-	{Name: "medusa", Destroys: acts302},
+	{Name: "medusa", Destroys: acts301},
 	{Name: "melos", Arity: 2},
 	{Name: "memusage", Is: 0x4},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row755, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse756},
+	{Name: "meson", Row: &row754, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse755},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
 	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper613},
+	{Name: "meta exec", Wrapper: &wrapper612},
 	{Name: "metagpt", Is: 0x100000000},
 	{Name: "metal", Destroys: acts199},
 	{Name: "micro", Row: &row220},
-	{Name: "microk8s.kubectl", Destroys: acts689},
+	{Name: "microk8s.kubectl", Destroys: acts688},
 	{Name: "micropython", Language: &language113},
 	{Name: "migrate", Arity: 2, Destroys: acts55},
-	{Name: "mikro-orm", Destroys: acts757},
+	{Name: "mikro-orm", Destroys: acts756},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts30},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row28, Destroys: acts41},
-	{Name: "minikube ssh", Wrapper: &wrapper759},
+	{Name: "minikube ssh", Wrapper: &wrapper758},
 	{Name: "minitest", Row: &row116, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts33},
-	{Name: "mise exec", Wrapper: &wrapper761, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper760, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper761, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper760, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper761},
+	{Name: "mise x", Wrapper: &wrapper760},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row763, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts764},
+	{Name: "mix", Row: &row762, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts763},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7816,37 +7814,37 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row766, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row768, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row765, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row767, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts90},
-	{Name: "mkfifo", Row: &row766, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row765, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts90},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts90},
-	{Name: "mknod", Row: &row766, Is: 0x20},
+	{Name: "mknod", Row: &row765, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts90},
-	{Name: "mktemp", Row: &row770, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row721},
-	{Name: "mlr", Row: &row410, Risk: 5},
+	{Name: "mktemp", Row: &row769, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row720},
+	{Name: "mlr", Row: &row409, Risk: 5},
 	{Name: "mmctl", Destroys: acts16},
 	{Name: "mocha", Row: &row64, Is: 0x2000080008, Risk: 2},
 	{Name: "modd", Arity: 2, Is: 0x2000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts771},
-	{Name: "mongodump", Row: &row773},
-	{Name: "mongorestore", Destroys: acts774},
-	{Name: "mongosh", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts771},
-	{Name: "monit", Destroys: acts407},
+	{Name: "mongo", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts770},
+	{Name: "mongodump", Row: &row772},
+	{Name: "mongorestore", Destroys: acts773},
+	{Name: "mongosh", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts770},
+	{Name: "monit", Destroys: acts406},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row714, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper776, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row713, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper775, Is: 0x400000, Risk: 4},
 	{Name: "mosh-server", Is: 0x4},
 	{Name: "mosquitto_pub", Row: &row42},
-	{Name: "most", Row: &row714, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row713, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -7854,45 +7852,45 @@ var commands = [...]Command{
 	{Name: "msbuild", Is: 0x2000000208},
 	{Name: "mshta", Row: &row60},
 	{Name: "msmtp", Row: &row42, Is: 0x8000000000, Destroys: acts21},
-	{Name: "mtr", Row: &row778, Inspector: "lookup", Risk: 4},
+	{Name: "mtr", Row: &row777, Inspector: "lookup", Risk: 4},
 	{Name: "mullvad-exclude", Wrapper: &wrapper12},
 	{Name: "multipass", Is: 0x2, Destroys: acts9},
-	{Name: "multipass exec", Wrapper: &wrapper648},
+	{Name: "multipass exec", Wrapper: &wrapper647},
 	{Name: "multitime", Is: 0x4},
 	{Name: "mutt", Row: &row42, Is: 0x8000000000, Destroys: acts21},
-	{Name: "mv", Row: &row779, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts780, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row782, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts601},
-	{Name: "mycli", Row: &row717, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row783, Is: 0x80208, Risk: 2, Worse: worse92},
-	{Name: "mysql", Row: &row785, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts774},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts743},
-	{Name: "mysqldump", Row: &row773, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts774},
+	{Name: "mv", Row: &row778, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts779, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row781, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts600},
+	{Name: "mycli", Row: &row716, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row782, Is: 0x80208, Risk: 2, Worse: worse92},
+	{Name: "mysql", Row: &row784, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts773},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts742},
+	{Name: "mysqldump", Row: &row772, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts773},
 	{Name: "mysqlsh", Row: &row106, Is: 0x4100000},
 	{Name: "nano", Row: &row220},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row787, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts690},
-	{Name: "nc", Row: &row789, Is: 0x4028000400000, Risk: 4},
+	{Name: "nasm", Row: &row786, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts689},
+	{Name: "nc", Row: &row788, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row789, Is: 0x4028000400000, Risk: 4},
+	{Name: "ncat", Row: &row788, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts21},
-	{Name: "neon", Destroys: acts790},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts790},
+	{Name: "neon", Destroys: acts789},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts789},
 	{Name: "net", Destroys: acts183},
-	{Name: "netcat", Row: &row789, Is: 0x4028000400000, Risk: 4},
-	{Name: "netlify", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts791, Recursive: []string{"*"}},
+	{Name: "netcat", Row: &row788, Is: 0x4028000400000, Risk: 4},
+	{Name: "netlify", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts790, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options85},
-	{Name: "netlify dev:exec", Wrapper: &wrapper793},
-	{Name: "netplan", Destroys: acts364},
-	{Name: "netsh", Destroys: acts364},
+	{Name: "netlify dev:exec", Wrapper: &wrapper792},
+	{Name: "netplan", Destroys: acts363},
+	{Name: "netsh", Destroys: acts363},
 	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
-	{Name: "networksetup", Destroys: acts364},
+	{Name: "networksetup", Destroys: acts363},
 	{Name: "neverest", Destroys: acts21},
 	{Name: "newfs*", Destroys: acts90},
 	{Name: "newgrp", Is: 0x1},
@@ -7906,48 +7904,48 @@ var commands = [...]Command{
 	{Name: "next lint", Risk: 2},
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
-	{Name: "nft", Destroys: acts364},
-	{Name: "ng", Row: &row795, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "nft", Destroys: acts363},
+	{Name: "ng", Row: &row794, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row42, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper797, Is: 0x800000000000000},
+	{Name: "nice", Wrapper: &wrapper796, Is: 0x800000000000000},
 	{Name: "nim", Language: &language8, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row141},
-	{Name: "ninja", Row: &row123, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse756},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts798},
+	{Name: "ninja", Row: &row123, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse755},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts797},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts798},
+	{Name: "nix-collect-garbage", Destroys: acts797},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts798},
-	{Name: "nl", Row: &row800, Risk: 1},
-	{Name: "nm", Row: &row802, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts797},
+	{Name: "nl", Row: &row799, Risk: 1},
+	{Name: "nm", Row: &row801, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row106, Risk: 4},
-	{Name: "nmcli", Destroys: acts364},
+	{Name: "nmcli", Destroys: acts363},
 	{Name: "nocache", Wrapper: &wrapper12},
 	{Name: "nocorrect", Wrapper: &wrapper176},
-	{Name: "node", Language: &language804, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "node", Language: &language803, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row89, Wrapper: &wrapper806},
+	{Name: "nodemon", Row: &row89, Wrapper: &wrapper805},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper51},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
 	{Name: "noglob", Wrapper: &wrapper176},
-	{Name: "nohup", Wrapper: &wrapper808, Is: 0x802000000000000},
+	{Name: "nohup", Wrapper: &wrapper807, Is: 0x802000000000000},
 	{Name: "nomad", Row: &row28, Arity: 2, Is: 0x10000000002, Destroys: acts110},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
@@ -7955,113 +7953,113 @@ var commands = [...]Command{
 	{Name: "noti", Wrapper: &wrapper12},
 	{Name: "notify-slack", Destroys: acts16},
 	{Name: "notmuch", Destroys: acts21},
-	{Name: "now", Destroys: acts809},
-	{Name: "nox", Row: &row811, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse812},
-	{Name: "np", Destroys: acts813},
-	{Name: "npm", Row: &row815, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts132},
+	{Name: "now", Destroys: acts808},
+	{Name: "nox", Row: &row810, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse811},
+	{Name: "np", Destroys: acts812},
+	{Name: "npm", Row: &row814, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts132},
 	{Name: "npm access", Row: &row133, Risk: 6},
-	{Name: "npm add", Row: &row817, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm add", Row: &row816, Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "npm adduser", Row: &row133},
-	{Name: "npm audit", Row: &row817, Is: 0x100000, Risk: 4, Worse: worse818},
-	{Name: "npm bin", Row: &row820, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row822, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row823},
-	{Name: "npm c edit", Row: &row823},
+	{Name: "npm audit", Row: &row816, Is: 0x100000, Risk: 4, Worse: worse817},
+	{Name: "npm bin", Row: &row819, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row821, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row822},
+	{Name: "npm c edit", Row: &row822},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row823},
+	{Name: "npm c set", Row: &row822},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row817, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row817},
+	{Name: "npm ci", Row: &row816, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row816},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row822, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row823},
-	{Name: "npm config edit", Row: &row823},
-	{Name: "npm config fix", Row: &row823},
+	{Name: "npm config", Row: &row821, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row822},
+	{Name: "npm config edit", Row: &row822},
+	{Name: "npm config fix", Row: &row822},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row823},
+	{Name: "npm config set", Row: &row822},
 	{Name: "npm create", Row: &row133, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse134},
-	{Name: "npm dedupe", Row: &row817, Risk: 4, Worse: worse134},
+	{Name: "npm dedupe", Row: &row816, Risk: 4, Worse: worse134},
 	{Name: "npm deprecate", Row: &row133, Risk: 6},
 	{Name: "npm dist-tag", Row: &row133, Risk: 6},
-	{Name: "npm doctor", Row: &row820, Risk: 4},
+	{Name: "npm doctor", Row: &row819, Risk: 4},
 	{Name: "npm edit", Row: &row133},
 	{Name: "npm exec", Wrapper: &wrapper139, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row820, Risk: 1},
+	{Name: "npm explain", Row: &row819, Risk: 1},
 	{Name: "npm explore", Row: &row133},
-	{Name: "npm fund", Row: &row820, Risk: 1, Worse: worse824},
-	{Name: "npm get", Row: &row820, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row820, Risk: 1},
+	{Name: "npm fund", Row: &row819, Risk: 1, Worse: worse823},
+	{Name: "npm get", Row: &row819, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row819, Risk: 1},
 	{Name: "npm hook", Row: &row133},
-	{Name: "npm i", Row: &row817, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm i", Row: &row816, Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row820, Risk: 4},
+	{Name: "npm info", Row: &row819, Risk: 4},
 	{Name: "npm init", Row: &row133, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row817, Is: 0x300000, Risk: 4, Worse: worse134},
-	{Name: "npm install-test", Row: &row817, Is: 0x200000},
-	{Name: "npm it", Row: &row817, Is: 0x200000},
-	{Name: "npm la", Row: &row820, Risk: 1},
-	{Name: "npm link", Row: &row817, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row820, Risk: 1},
-	{Name: "npm ll", Row: &row820, Risk: 1},
+	{Name: "npm install", Row: &row816, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm install-test", Row: &row816, Is: 0x200000},
+	{Name: "npm it", Row: &row816, Is: 0x200000},
+	{Name: "npm la", Row: &row819, Risk: 1},
+	{Name: "npm link", Row: &row816, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row819, Risk: 1},
+	{Name: "npm ll", Row: &row819, Risk: 1},
 	{Name: "npm login", Row: &row133, Is: 0x100000},
 	{Name: "npm logout", Row: &row133},
-	{Name: "npm ls", Row: &row820, Risk: 1},
+	{Name: "npm ls", Row: &row819, Risk: 1},
 	{Name: "npm org", Row: &row133},
-	{Name: "npm outdated", Row: &row820, Risk: 4},
+	{Name: "npm outdated", Row: &row819, Risk: 4},
 	{Name: "npm owner", Row: &row133, Risk: 6},
-	{Name: "npm pack", Row: &row820, Risk: 3},
-	{Name: "npm ping", Row: &row820, Risk: 4},
-	{Name: "npm pkg", Row: &row822, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row825},
-	{Name: "npm pkg fix", Row: &row825},
+	{Name: "npm pack", Row: &row819, Risk: 3},
+	{Name: "npm ping", Row: &row819, Risk: 4},
+	{Name: "npm pkg", Row: &row821, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row824},
+	{Name: "npm pkg fix", Row: &row824},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row825},
-	{Name: "npm prefix", Row: &row820, Risk: 1},
+	{Name: "npm pkg set", Row: &row824},
+	{Name: "npm prefix", Row: &row819, Risk: 1},
 	{Name: "npm profile", Row: &row133},
-	{Name: "npm prune", Row: &row817, Risk: 3},
+	{Name: "npm prune", Row: &row816, Risk: 3},
 	{Name: "npm publish", Row: &row133, Risk: 6},
-	{Name: "npm query", Row: &row820, Risk: 1},
-	{Name: "npm r", Row: &row820, Risk: 3},
-	{Name: "npm rebuild", Row: &row817, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row820, Risk: 3},
-	{Name: "npm restart", Row: &row820},
-	{Name: "npm rm", Row: &row817, Risk: 3},
-	{Name: "npm root", Row: &row820, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row820},
-	{Name: "npm run", Row: &row820, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "npm query", Row: &row819, Risk: 1},
+	{Name: "npm r", Row: &row819, Risk: 3},
+	{Name: "npm rebuild", Row: &row816, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row819, Risk: 3},
+	{Name: "npm restart", Row: &row819},
+	{Name: "npm rm", Row: &row816, Risk: 3},
+	{Name: "npm root", Row: &row819, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row819},
+	{Name: "npm run", Row: &row819, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row820, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
-	{Name: "npm search", Row: &row820, Risk: 4},
+	{Name: "npm run-script", Row: &row819, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "npm search", Row: &row819, Risk: 4},
 	{Name: "npm set", Row: &row133, Is: 0x100000},
 	{Name: "npm set-script", Row: &row133},
-	{Name: "npm show", Row: &row820, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row820, Risk: 3},
+	{Name: "npm show", Row: &row819, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row819, Risk: 3},
 	{Name: "npm star", Row: &row133},
-	{Name: "npm start", Row: &row820, Risk: 2},
-	{Name: "npm stop", Row: &row820},
-	{Name: "npm t", Row: &row820, Risk: 2},
+	{Name: "npm start", Row: &row819, Risk: 2},
+	{Name: "npm stop", Row: &row819},
+	{Name: "npm t", Row: &row819, Risk: 2},
 	{Name: "npm team", Row: &row133},
-	{Name: "npm test", Row: &row820, Risk: 2},
+	{Name: "npm test", Row: &row819, Risk: 2},
 	{Name: "npm token", Row: &row133, Is: 0x100000},
-	{Name: "npm tst", Row: &row820, Risk: 2},
-	{Name: "npm un", Row: &row820, Risk: 3},
-	{Name: "npm uninstall", Row: &row817, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row820, Risk: 3},
+	{Name: "npm tst", Row: &row819, Risk: 2},
+	{Name: "npm un", Row: &row819, Risk: 3},
+	{Name: "npm uninstall", Row: &row816, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row819, Risk: 3},
 	{Name: "npm unpublish", Row: &row133, Risk: 6},
-	{Name: "npm up", Row: &row817, Is: 0x200000, Risk: 4, Worse: worse134},
-	{Name: "npm update", Row: &row817, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm up", Row: &row816, Is: 0x200000, Risk: 4, Worse: worse134},
+	{Name: "npm update", Row: &row816, Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "npm upgrade", Risk: 4, Worse: worse134},
-	{Name: "npm urn", Row: &row820},
-	{Name: "npm v", Row: &row820, Risk: 4},
+	{Name: "npm urn", Row: &row819},
+	{Name: "npm v", Row: &row819, Risk: 4},
 	{Name: "npm version", Row: &row133, Risk: 3},
-	{Name: "npm view", Row: &row820, Risk: 4},
-	{Name: "npm whoami", Row: &row820, Risk: 4},
-	{Name: "npm why", Row: &row820, Risk: 1},
+	{Name: "npm view", Row: &row819, Risk: 4},
+	{Name: "npm whoami", Row: &row819, Risk: 4},
+	{Name: "npm why", Row: &row819, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper139, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -8069,15 +8067,15 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper139, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row147},
-	{Name: "nscurl", Row: &row827, Risk: 5},
-	{Name: "nsenter", Wrapper: &wrapper829, Is: 0x1, Risk: 7},
+	{Name: "nscurl", Row: &row826, Risk: 5},
+	{Name: "nsenter", Wrapper: &wrapper828, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts791},
+	{Name: "ntl", Destroys: acts790},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts157},
-	{Name: "numactl", Wrapper: &wrapper831},
-	{Name: "numfmt", Row: &row833, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper830},
+	{Name: "numfmt", Row: &row832, Risk: 1},
 	{Name: "nuxt", Row: &row54, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row49, Is: 0x200},
@@ -8086,22 +8084,22 @@ var commands = [...]Command{
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts90},
 	{Name: "nvram", Destroys: acts111},
 	{Name: "nwipe", Destroys: acts90},
-	{Name: "nx", Row: &row835, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse836},
-	{Name: "nx build", Risk: 2, Worse: worse837},
-	{Name: "nx e2e", Risk: 2, Worse: worse837},
-	{Name: "nx exec", Wrapper: &wrapper613, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse837},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse836},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse836},
-	{Name: "nx test", Risk: 2, Worse: worse837},
-	{Name: "nx typecheck", Risk: 2, Worse: worse837},
+	{Name: "nx", Row: &row834, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse835},
+	{Name: "nx build", Risk: 2, Worse: worse836},
+	{Name: "nx e2e", Risk: 2, Worse: worse836},
+	{Name: "nx exec", Wrapper: &wrapper612, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse836},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse835},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse835},
+	{Name: "nx test", Risk: 2, Worse: worse836},
+	{Name: "nx typecheck", Risk: 2, Worse: worse836},
 	{Name: "nyc", Row: &row154, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper613},
+	{Name: "oao all", Wrapper: &wrapper612},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row839, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row838, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options85},
 	{Name: "ocaml", Language: &language8},
@@ -8115,12 +8113,12 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options85},
 	{Name: "octave", Language: &language8},
 	{Name: "octosql", Row: &row106},
-	{Name: "od", Row: &row841, Risk: 1},
+	{Name: "od", Row: &row840, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
 	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts22},
-	{Name: "op run", Wrapper: &wrapper350},
+	{Name: "op run", Wrapper: &wrapper349},
 	{Name: "opam", Row: &row141, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts157},
 	{Name: "open", Row: &row60},
 	{Name: "open-interpreter", Is: 0x100000000},
@@ -8131,11 +8129,11 @@ var commands = [...]Command{
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
 	{Name: "opensearch", Destroys: acts265},
-	{Name: "openssl", Row: &row843, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "openssl", Row: &row842, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse844},
+	{Name: "openssl req", Risk: 1, Worse: worse843},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
@@ -8148,8 +8146,8 @@ var commands = [...]Command{
 	{Name: "optirun", Wrapper: &wrapper12},
 	{Name: "oras", Destroys: acts253},
 	{Name: "orb", Is: 0x4},
-	{Name: "osacompile", Row: &row827, Risk: 5},
-	{Name: "osascript", Row: &row60, Language: &language8, Arity: 2, Risk: 5, Worse: worse845},
+	{Name: "osacompile", Row: &row826, Risk: 5},
+	{Name: "osascript", Row: &row60, Language: &language8, Arity: 2, Risk: 5, Worse: worse844},
 	{Name: "osls", Destroys: acts40},
 	{Name: "osql", Row: &row106, Is: 0x4000000},
 	{Name: "osqueryi", Row: &row106},
@@ -8164,28 +8162,28 @@ var commands = [...]Command{
 	{Name: "p4", Destroys: acts150},
 	{Name: "packer", Row: &row28, Arity: 2, Is: 0x10, Destroys: acts110},
 	{Name: "packet", Destroys: acts199},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts846},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts845},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts846},
+	{Name: "pamac", Is: 0x100000, Destroys: acts845},
 	{Name: "pandoc", Row: &row147},
 	{Name: "pants", Row: &row123, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row848, Is: 0x2000000008, Risk: 2},
+	{Name: "paratest", Row: &row847, Is: 0x2000000008, Risk: 2},
 	{Name: "parcel", Row: &row89, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts90},
 	{Name: "partprobe", Destroys: acts90},
-	{Name: "paru", Is: 0x100000, Destroys: acts846},
+	{Name: "paru", Is: 0x100000, Destroys: acts845},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts22},
 	{Name: "passage", Is: 0x100000},
 	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "paste", Row: &row850, Risk: 1},
-	{Name: "patch", Row: &row852, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "paste", Row: &row849, Risk: 1},
+	{Name: "patch", Row: &row851, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive853},
-	{Name: "payload", Destroys: acts302},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive852},
+	{Name: "payload", Destroys: acts301},
 	{Name: "pbrun", Is: 0x2000000000001, Risk: 7},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
@@ -8193,7 +8191,7 @@ var commands = [...]Command{
 	{Name: "pdb", Row: &row106},
 	{Name: "pdb2", Is: 0x4000000},
 	{Name: "pdftotext", Row: &row147},
-	{Name: "pdm", Row: &row234, Arity: 2, Is: 0x2040000010, Destroys: acts393},
+	{Name: "pdm", Row: &row234, Arity: 2, Is: 0x2040000010, Destroys: acts392},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
 	{Name: "pdm run", Wrapper: &wrapper51, Arity: 3},
@@ -8205,30 +8203,30 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row106},
-	{Name: "perf record", Wrapper: &wrapper855},
-	{Name: "perf stat", Wrapper: &wrapper855},
-	{Name: "perf trace", Wrapper: &wrapper855},
-	{Name: "perl", Language: &language857, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper854},
+	{Name: "perf stat", Wrapper: &wrapper854},
+	{Name: "perf trace", Wrapper: &wrapper854},
+	{Name: "perl", Language: &language856, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row46, Is: 0x2000000000, Risk: 2},
 	{Name: "pexec", Is: 0x4},
-	{Name: "pfctl", Destroys: acts364},
+	{Name: "pfctl", Destroys: acts363},
 	{Name: "pfexec", Is: 0x2000000000001, Risk: 7},
-	{Name: "pg_dropcluster", Destroys: acts359},
-	{Name: "pg_dump", Row: &row773, Risk: 4},
-	{Name: "pg_dumpall", Row: &row773, Risk: 4},
+	{Name: "pg_dropcluster", Destroys: acts358},
+	{Name: "pg_dump", Row: &row772, Risk: 4},
+	{Name: "pg_dumpall", Row: &row772, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts774},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts774},
-	{Name: "pg_upgrade", Destroys: acts774},
+	{Name: "pg_resetwal", Destroys: acts773},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts773},
+	{Name: "pg_upgrade", Destroys: acts773},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row717, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts774},
-	{Name: "pgrep", Row: &row730, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row716, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts773},
+	{Name: "pgrep", Row: &row729, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts55},
 	{Name: "pgrphack", Is: 0x4},
 	{Name: "phinx", Destroys: acts160},
-	{Name: "php", Language: &language859, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row861, Risk: 1, Worse: worse862},
+	{Name: "php", Language: &language858, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row860, Risk: 1, Worse: worse861},
 	{Name: "php artisan", Arity: 3, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -8236,49 +8234,49 @@ var commands = [...]Command{
 	{Name: "php artisan route:list", Risk: 2},
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language630},
-	{Name: "php-cs-fixer", Row: &row864, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row864, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row848, Is: 0x2000000008, Risk: 2},
-	{Name: "phpdbg", Language: &language630},
-	{Name: "phpstan", Row: &row848, Is: 0x2000000008, Risk: 2},
-	{Name: "phpunit", Row: &row866, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cgi", Language: &language629},
+	{Name: "php-cs-fixer", Row: &row863, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row863, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row847, Is: 0x2000000008, Risk: 2},
+	{Name: "phpdbg", Language: &language629},
+	{Name: "phpstan", Row: &row847, Is: 0x2000000008, Risk: 2},
+	{Name: "phpunit", Row: &row865, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
 	{Name: "pico", Row: &row220},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language8},
-	{Name: "pidof", Row: &row868, Risk: 1},
+	{Name: "pidof", Row: &row867, Risk: 1},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row605},
+	{Name: "pigz", Row: &row604},
 	{Name: "pike", Language: &language8},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row864, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row870, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts33},
+	{Name: "pint", Row: &row863, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row869, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts33},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row872, Risk: 1},
+	{Name: "pip check", Row: &row871, Risk: 1},
 	{Name: "pip config", Row: &row133, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row133, Risk: 5},
-	{Name: "pip download", Row: &row874, Is: 0x300000, Risk: 4, Worse: worse875},
-	{Name: "pip freeze", Row: &row872, Risk: 1},
-	{Name: "pip help", Row: &row872, Risk: 1},
-	{Name: "pip index", Row: &row872, Risk: 4},
-	{Name: "pip install", Row: &row874, Is: 0x2000300000, Risk: 4, Worse: worse875},
-	{Name: "pip list", Row: &row872, Risk: 1},
+	{Name: "pip download", Row: &row873, Is: 0x300000, Risk: 4, Worse: worse874},
+	{Name: "pip freeze", Row: &row871, Risk: 1},
+	{Name: "pip help", Row: &row871, Risk: 1},
+	{Name: "pip index", Row: &row871, Risk: 4},
+	{Name: "pip install", Row: &row873, Is: 0x2000300000, Risk: 4, Worse: worse874},
+	{Name: "pip list", Row: &row871, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row872, Risk: 1},
-	{Name: "pip uninstall", Row: &row874, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row874, Is: 0x2000200000, Risk: 4, Worse: worse875},
-	{Name: "pipenv", Row: &row877, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pip show", Row: &row871, Risk: 1},
+	{Name: "pip uninstall", Row: &row873, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row873, Is: 0x2000200000, Risk: 4, Worse: worse874},
+	{Name: "pipenv", Row: &row876, Arity: 2, Is: 0x2080000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse134},
 	{Name: "pipenv graph", Risk: 4, Worse: worse134},
 	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "pipenv lock", Risk: 4, Worse: worse134},
 	{Name: "pipenv run", Wrapper: &wrapper51, Arity: 3, Parent: true},
-	{Name: "pipenv run coverage", Risk: 2, Worse: worse447},
+	{Name: "pipenv run coverage", Risk: 2, Worse: worse446},
 	{Name: "pipenv run flake8", Risk: 2},
 	{Name: "pipenv run mypy", Risk: 2},
 	{Name: "pipenv run nox", Risk: 2},
@@ -8297,72 +8295,72 @@ var commands = [...]Command{
 	{Name: "pipx upgrade", Is: 0x100000},
 	{Name: "pixi", Row: &row234, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper879, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper878, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper51, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper881, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper880, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts33},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts33},
-	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts391},
+	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts390},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row883, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row882, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row721},
-	{Name: "plutil", Row: &row885, Destroys: acts111},
-	{Name: "pm-suspend", Destroys: acts606},
-	{Name: "pm2", Row: &row89, Arity: 2, Is: 0x100000000000, Destroys: acts407},
+	{Name: "plocate", Row: &row720},
+	{Name: "plutil", Row: &row884, Destroys: acts111},
+	{Name: "pm-suspend", Destroys: acts605},
+	{Name: "pm2", Row: &row89, Arity: 2, Is: 0x100000000000, Destroys: acts406},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts111},
-	{Name: "pnpm", Row: &row887, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts132},
+	{Name: "pnpm", Row: &row886, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts132},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper889},
+	{Name: "pnpm -r exec", Wrapper: &wrapper888},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row822, Risk: 1},
-	{Name: "pnpm c list", Row: &row822, Risk: 1},
-	{Name: "pnpm c ls", Row: &row822, Risk: 1},
-	{Name: "pnpm c set", Row: &row823},
+	{Name: "pnpm c get", Row: &row821, Risk: 1},
+	{Name: "pnpm c list", Row: &row821, Risk: 1},
+	{Name: "pnpm c ls", Row: &row821, Risk: 1},
+	{Name: "pnpm c set", Row: &row822},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm config", Row: &row133, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row823},
-	{Name: "pnpm config get", Row: &row822, Risk: 1},
-	{Name: "pnpm config list", Row: &row822, Risk: 1},
-	{Name: "pnpm config ls", Row: &row822, Risk: 1},
-	{Name: "pnpm config set", Row: &row823},
+	{Name: "pnpm config delete", Row: &row822},
+	{Name: "pnpm config get", Row: &row821, Risk: 1},
+	{Name: "pnpm config list", Row: &row821, Risk: 1},
+	{Name: "pnpm config ls", Row: &row821, Risk: 1},
+	{Name: "pnpm config set", Row: &row822},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row133, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper139, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row133},
-	{Name: "pnpm exec", Wrapper: &wrapper889, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row891, Risk: 4, Worse: worse134},
+	{Name: "pnpm exec", Wrapper: &wrapper888, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row890, Risk: 4, Worse: worse134},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row820, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row891, Is: 0x300000, Risk: 4, Worse: worse134},
-	{Name: "pnpm install", Row: &row891, Is: 0x300000, Risk: 4, Worse: worse134},
-	{Name: "pnpm la", Row: &row891, Risk: 1},
+	{Name: "pnpm get", Row: &row819, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row890, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "pnpm install", Row: &row890, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "pnpm la", Row: &row890, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row891, Risk: 1},
-	{Name: "pnpm ll", Row: &row891, Risk: 1},
+	{Name: "pnpm list", Row: &row890, Risk: 1},
+	{Name: "pnpm ll", Row: &row890, Risk: 1},
 	{Name: "pnpm login", Row: &row133},
-	{Name: "pnpm ls", Row: &row891, Risk: 1},
-	{Name: "pnpm outdated", Row: &row891, Risk: 1},
+	{Name: "pnpm ls", Row: &row890, Risk: 1},
+	{Name: "pnpm outdated", Row: &row890, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row825},
+	{Name: "pnpm pkg set", Row: &row824},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row133, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row891, Risk: 1},
-	{Name: "pnpm run", Row: &row891, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "pnpm root", Row: &row890, Risk: 1},
+	{Name: "pnpm run", Row: &row890, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
 	{Name: "pnpm setup", Row: &row133},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row133, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row891, Risk: 2},
-	{Name: "pnpm test", Row: &row891, Risk: 2},
+	{Name: "pnpm t", Row: &row890, Risk: 2},
+	{Name: "pnpm test", Row: &row890, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -8371,17 +8369,17 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row891, Risk: 1},
+	{Name: "pnpm why", Row: &row890, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper139, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row141, Is: 0x40000000, Destroys: acts157},
-	{Name: "poetry", Row: &row234, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts393},
-	{Name: "poetry about", Row: &row893, Risk: 1},
+	{Name: "poetry", Row: &row234, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts392},
+	{Name: "poetry about", Row: &row892, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row893, Risk: 1},
+	{Name: "poetry check", Row: &row892, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row893, Risk: 1},
-	{Name: "poetry env list", Row: &row893, Risk: 1},
+	{Name: "poetry env info", Row: &row892, Risk: 1},
+	{Name: "poetry env list", Row: &row892, Risk: 1},
 	{Name: "poetry env remove", Row: &row235},
 	{Name: "poetry env use", Row: &row235},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
@@ -8389,7 +8387,7 @@ var commands = [...]Command{
 	{Name: "poetry remove", Is: 0x100000},
 	{Name: "poetry run", Wrapper: &wrapper51, Arity: 3, Parent: true},
 	{Name: "poetry run black", Risk: 3},
-	{Name: "poetry run coverage", Risk: 2, Worse: worse447},
+	{Name: "poetry run coverage", Risk: 2, Worse: worse446},
 	{Name: "poetry run flake8", Risk: 2},
 	{Name: "poetry run isort", Risk: 3},
 	{Name: "poetry run mypy", Risk: 2},
@@ -8401,18 +8399,18 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row893, Risk: 1},
+	{Name: "poetry show", Row: &row892, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row893, Risk: 1, Worse: worse894},
+	{Name: "poetry version", Row: &row892, Risk: 1, Worse: worse893},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts33},
-	{Name: "postcss", Row: &row896, Is: 0x80000},
+	{Name: "postcss", Row: &row895, Is: 0x80000},
 	{Name: "posting", Destroys: acts120},
-	{Name: "poweroff", Risk: 6, Destroys: acts606},
+	{Name: "poweroff", Risk: 6, Destroys: acts605},
 	{Name: "powershell", Row: &row60, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row898},
-	{Name: "pre-commit", Row: &row900, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row897},
+	{Name: "pre-commit", Row: &row899, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
@@ -8420,52 +8418,52 @@ var commands = [...]Command{
 	{Name: "prek", Is: 0x2000000000},
 	{Name: "presto", Row: &row106, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row902, Is: 0x2000080018, Risk: 2, Worse: worse109},
+	{Name: "prettier", Row: &row901, Is: 0x2000080018, Risk: 2, Worse: worse109},
 	{Name: "prime-run", Wrapper: &wrapper12},
 	{Name: "primusrun", Wrapper: &wrapper12},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse903, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse902, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Row: &row905, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts906},
+	{Name: "prisma", Row: &row904, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts905},
 	{Name: "prisma db", Is: 0x800},
 	{Name: "prisma validate", Risk: 2},
-	{Name: "prisma1", Destroys: acts906},
+	{Name: "prisma1", Destroys: acts905},
 	{Name: "prlctl", Destroys: acts9},
-	{Name: "prlimit", Wrapper: &wrapper908},
+	{Name: "prlimit", Wrapper: &wrapper907},
 	{Name: "profiles", Destroys: acts111},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row910, Is: 0x200, Risk: 2},
-	{Name: "prove", Row: &row912, Is: 0x2000000018, Risk: 5},
+	{Name: "protoc", Row: &row909, Is: 0x200, Risk: 2},
+	{Name: "prove", Row: &row911, Is: 0x2000000018, Risk: 5},
 	{Name: "proxychains", Wrapper: &wrapper12},
 	{Name: "proxychains-ng", Wrapper: &wrapper12},
 	{Name: "proxychains4", Wrapper: &wrapper12},
-	{Name: "pry", Language: &language661, Is: 0x100000},
+	{Name: "pry", Language: &language660, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row848, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row847, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language8},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts790},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts789},
 	{Name: "pseudo", Wrapper: &wrapper12},
-	{Name: "psql", Row: &row914, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "psql", Row: &row913, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row730, Risk: 1},
+	{Name: "pstree", Row: &row729, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language113, Is: 0x100000},
-	{Name: "ptx", Row: &row916},
+	{Name: "ptx", Row: &row915},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper12},
-	{Name: "pulsar-admin", Destroys: acts690},
-	{Name: "pulumi", Row: &row918, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts919},
-	{Name: "pulumi preview", Row: &row921, Risk: 4},
+	{Name: "pulsar-admin", Destroys: acts689},
+	{Name: "pulumi", Row: &row917, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts918},
+	{Name: "pulumi preview", Row: &row920, Risk: 4},
 	{Name: "puppet", Row: &row28, Destroys: acts30},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
 	{Name: "pvremove", Is: 0x4000000000, Destroys: acts90},
-	{Name: "pw", Risk: 5, Worse: worse922},
+	{Name: "pw", Risk: 5, Worse: worse921},
 	{Name: "pwconv", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "pwsh", Row: &row60, Language: &language8, Is: 0x100000, Risk: 5},
@@ -8480,18 +8478,18 @@ var commands = [...]Command{
 	{Name: "pyenv install", Is: 0x100000},
 	{Name: "pyflakes", Row: &row62},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row924, Is: 0x80008, Risk: 2, Worse: worse92},
+	{Name: "pylint", Row: &row923, Is: 0x80008, Risk: 2, Worse: worse92},
 	{Name: "pypy", Language: &language113, Handler: "module"},
 	{Name: "pypy3", Language: &language113, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row924, Is: 0x80008, Risk: 2, Worse: worse92},
+	{Name: "pyright", Row: &row923, Is: 0x80008, Risk: 2, Worse: worse92},
 	{Name: "pyspark", Row: &row106},
-	{Name: "pytest", Row: &row926, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row925, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language113, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
 	{Name: "python -m build", Risk: 2},
 	{Name: "python -m compileall", Risk: 2},
-	{Name: "python -m coverage", Risk: 2, Worse: worse447},
+	{Name: "python -m coverage", Risk: 2, Worse: worse446},
 	{Name: "python -m dis", Risk: 1},
 	{Name: "python -m doctest", Risk: 2},
 	{Name: "python -m flake8", Risk: 2},
@@ -8500,13 +8498,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse927},
-	{Name: "python -m pip download", Risk: 4, Worse: worse928},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse927},
-	{Name: "python -m pip install", Risk: 4, Worse: worse928},
-	{Name: "python -m pip list", Risk: 1, Worse: worse927},
-	{Name: "python -m pip show", Risk: 1, Worse: worse927},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse928},
+	{Name: "python -m pip check", Risk: 1, Worse: worse926},
+	{Name: "python -m pip download", Risk: 4, Worse: worse927},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse926},
+	{Name: "python -m pip install", Risk: 4, Worse: worse927},
+	{Name: "python -m pip list", Risk: 1, Worse: worse926},
+	{Name: "python -m pip show", Risk: 1, Worse: worse926},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse927},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8558,17 +8556,17 @@ var commands = [...]Command{
 	{Name: "qodo", Is: 0x100000000},
 	{Name: "qodo-gen", Is: 0x100000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts392},
+	{Name: "quart", Destroys: acts391},
 	{Name: "questdb", Row: &row106, Is: 0x4000000},
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
 	{Name: "r2", Row: &row106},
-	{Name: "rabbitmqadmin", Destroys: acts690},
-	{Name: "rabbitmqctl", Destroys: acts690},
+	{Name: "rabbitmqadmin", Destroys: acts689},
+	{Name: "rabbitmqctl", Destroys: acts689},
 	{Name: "racket", Language: &language8, Risk: 5},
 	{Name: "raco", Row: &row141, Is: 0x100000},
 	{Name: "radare2", Row: &row106},
-	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts929},
+	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts928},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8583,9 +8581,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts930},
-	{Name: "railway run", Wrapper: &wrapper932},
-	{Name: "rake", Row: &row123, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts929},
+	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts929},
+	{Name: "railway run", Wrapper: &wrapper931},
+	{Name: "rake", Row: &row123, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts928},
 	{Name: "raku", Language: &language8},
 	{Name: "rambler", Destroys: acts55},
 	{Name: "rancher", Destroys: acts41},
@@ -8597,27 +8595,27 @@ var commands = [...]Command{
 	{Name: "rbenv exec", Wrapper: &wrapper51, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x100000000000, Destroys: acts407},
-	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts933, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options934},
+	{Name: "rc-service", Is: 0x100000000000, Destroys: acts406},
+	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts932, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options933},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options934},
-	{Name: "rclone copyto", Transfer: &options934},
+	{Name: "rclone copy", Transfer: &options933},
+	{Name: "rclone copyto", Transfer: &options933},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options934, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options934, Risk: 6},
+	{Name: "rclone move", Transfer: &options933, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options933, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options934, Risk: 6},
+	{Name: "rclone sync", Transfer: &options933, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts57},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row676, Is: 0x80000},
+	{Name: "react-scripts", Row: &row675, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row936, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row935, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x400000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
@@ -8626,11 +8624,11 @@ var commands = [...]Command{
 	{Name: "reattach-to-user-namespace", Wrapper: &wrapper12},
 	{Name: "rebar3", Row: &row141, Arity: 2, Is: 0x2000000000, Destroys: acts157},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts606},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts605},
 	{Name: "recordio", Is: 0x4},
 	{Name: "red", Row: &row220},
 	{Name: "redirfd", Is: 0x4},
-	{Name: "redis-cli", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Parent: true, Destroys: acts937},
+	{Name: "redis-cli", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Parent: true, Destroys: acts936},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8673,20 +8671,20 @@ var commands = [...]Command{
 	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row116},
 	{Name: "refinery", Destroys: acts55},
-	{Name: "reflex", Wrapper: &wrapper939},
-	{Name: "reg", Destroys: acts940},
+	{Name: "reflex", Wrapper: &wrapper938},
+	{Name: "reg", Destroys: acts939},
 	{Name: "regctl", Destroys: acts253},
 	{Name: "regedit", Destroys: acts111},
 	{Name: "regina", Language: &language8},
 	{Name: "regsvr32", Row: &row60},
-	{Name: "release-it", Destroys: acts813},
+	{Name: "release-it", Destroys: acts812},
 	{Name: "release-please", Destroys: acts59},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts941},
+	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts940},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts150},
-	{Name: "repo forall", Wrapper: &wrapper613},
+	{Name: "repo forall", Wrapper: &wrapper612},
 	{Name: "resize2fs", Destroys: acts90},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts57},
@@ -8694,67 +8692,67 @@ var commands = [...]Command{
 	{Name: "retry", Is: 0x4},
 	{Name: "return", Is: 0x800000000000, Risk: 1},
 	{Name: "rev", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
-	{Name: "revive", Row: &row373},
+	{Name: "revive", Row: &row372},
 	{Name: "rexec", Row: &row42},
 	{Name: "rexx", Language: &language8},
-	{Name: "rg", Row: &row943, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row942, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
-	{Name: "rimraf", Row: &row287, Is: 0x80000, Destroys: acts285, Wipes: "removed"},
-	{Name: "rip", Destroys: acts285},
+	{Name: "rimraf", Row: &row286, Is: 0x80000, Destroys: acts284, Wipes: "removed"},
+	{Name: "rip", Destroys: acts284},
 	{Name: "rke", Destroys: acts41},
 	{Name: "rlogin", Row: &row42},
 	{Name: "rlwrap", Wrapper: &wrapper12},
-	{Name: "rm", Row: &row287, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts285, Wipes: "asked"},
-	{Name: "rmdir", Row: &row287, Is: 0x100020, Risk: 3, Destroys: acts285, Wipes: "removed"},
+	{Name: "rm", Row: &row286, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts284, Wipes: "asked"},
+	{Name: "rmdir", Row: &row286, Is: 0x100020, Risk: 3, Destroys: acts284, Wipes: "removed"},
 	{Name: "rmmod", Risk: 7},
 	{Name: "rmuser", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "rollup", Row: &row945, Is: 0x2000080018, Risk: 2},
+	{Name: "rollup", Row: &row944, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
-	{Name: "route", Risk: 1, Worse: worse134, Destroys: acts364},
+	{Name: "route", Risk: 1, Worse: worse134, Destroys: acts363},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts690},
-	{Name: "rpm", Row: &row947, Risk: 5, Parent: true, Destroys: acts357},
-	{Name: "rpm --query", Risk: 1, Worse: worse948},
-	{Name: "rpm --version", Risk: 1, Worse: worse948},
-	{Name: "rpm -V", Risk: 1, Worse: worse948},
-	{Name: "rpm -Va", Risk: 1, Worse: worse948},
-	{Name: "rpm -q", Risk: 1, Worse: worse948},
-	{Name: "rpm -qR", Risk: 1, Worse: worse948},
-	{Name: "rpm -qa", Risk: 1, Worse: worse948},
-	{Name: "rpm -qai", Risk: 1, Worse: worse948},
-	{Name: "rpm -qal", Risk: 1, Worse: worse948},
-	{Name: "rpm -qc", Risk: 1, Worse: worse948},
-	{Name: "rpm -qd", Risk: 1, Worse: worse948},
-	{Name: "rpm -qf", Risk: 1, Worse: worse948},
-	{Name: "rpm -qi", Risk: 1, Worse: worse948},
-	{Name: "rpm -ql", Risk: 1, Worse: worse948},
+	{Name: "rpk", Destroys: acts689},
+	{Name: "rpm", Row: &row946, Risk: 5, Parent: true, Destroys: acts356},
+	{Name: "rpm --query", Risk: 1, Worse: worse947},
+	{Name: "rpm --version", Risk: 1, Worse: worse947},
+	{Name: "rpm -V", Risk: 1, Worse: worse947},
+	{Name: "rpm -Va", Risk: 1, Worse: worse947},
+	{Name: "rpm -q", Risk: 1, Worse: worse947},
+	{Name: "rpm -qR", Risk: 1, Worse: worse947},
+	{Name: "rpm -qa", Risk: 1, Worse: worse947},
+	{Name: "rpm -qai", Risk: 1, Worse: worse947},
+	{Name: "rpm -qal", Risk: 1, Worse: worse947},
+	{Name: "rpm -qc", Risk: 1, Worse: worse947},
+	{Name: "rpm -qd", Risk: 1, Worse: worse947},
+	{Name: "rpm -qf", Risk: 1, Worse: worse947},
+	{Name: "rpm -qi", Risk: 1, Worse: worse947},
+	{Name: "rpm -ql", Risk: 1, Worse: worse947},
 	{Name: "rpm-ostree", Destroys: acts33},
-	{Name: "rpmquery", Row: &row947},
+	{Name: "rpmquery", Row: &row946},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row106, Wrapper: &wrapper855},
+	{Name: "rr", Row: &row106, Wrapper: &wrapper854},
 	{Name: "rsh", Row: &row42},
 	{Name: "rsnapshot", Destroys: acts57},
-	{Name: "rspec", Row: &row950, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row952, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse953, Destroys: acts954, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row949, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row951, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse952, Destroys: acts953, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper761},
+	{Name: "rtx exec", Wrapper: &wrapper760},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row956, Is: 0x80008, Risk: 2, Worse: worse109},
-	{Name: "ruby", Language: &language958, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row960, Risk: 1, Worse: worse961},
-	{Name: "ruff", Row: &row963, Is: 0x80200, Risk: 2, Worse: worse109, Parent: true},
-	{Name: "ruff analyze", Row: &row965},
-	{Name: "ruff check", Row: &row965},
+	{Name: "rubocop", Row: &row955, Is: 0x80008, Risk: 2, Worse: worse109},
+	{Name: "ruby", Language: &language957, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row959, Risk: 1, Worse: worse960},
+	{Name: "ruff", Row: &row962, Is: 0x80200, Risk: 2, Worse: worse109, Parent: true},
+	{Name: "ruff analyze", Row: &row964},
+	{Name: "ruff check", Row: &row964},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row965, Inspector: "formatter", Risk: 3},
+	{Name: "ruff format", Row: &row964, Inspector: "formatter", Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-this-one", Is: 0x4},
-	{Name: "run0", Wrapper: &wrapper967, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper966, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row60},
 	{Name: "runghc", Language: &language8, Is: 0x100200},
@@ -8763,32 +8761,32 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper613},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper612},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row969, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row968, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row971, Is: 0x8, Risk: 3},
-	{Name: "rustup", Row: &row398, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts33},
+	{Name: "rustfmt", Row: &row970, Is: 0x8, Risk: 3},
+	{Name: "rustup", Row: &row397, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts33},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row973, Risk: 1},
+	{Name: "rustup show", Row: &row972, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row973, Risk: 1},
+	{Name: "rustup which", Row: &row972, Risk: 1},
 	{Name: "rview", Row: &row220},
 	{Name: "rvim", Row: &row220},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row234, Arity: 2, Destroys: acts393},
+	{Name: "rye", Row: &row234, Arity: 2, Destroys: acts392},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
 	{Name: "rye run", Wrapper: &wrapper51, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts21},
-	{Name: "s3cmd", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts747, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts746, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options84},
 	{Name: "s3cmd put", Transfer: &options84},
 	{Name: "s3cmd sync", Transfer: &options84},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts747, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts746, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options84},
 	{Name: "s5cmd mv", Transfer: &options84},
 	{Name: "s5cmd sync", Transfer: &options84},
@@ -8796,8 +8794,8 @@ var commands = [...]Command{
 	{Name: "s6-ioconnect", Is: 0x4},
 	{Name: "s6-notifyoncheck", Is: 0x4},
 	{Name: "s6-setsid", Is: 0x4},
-	{Name: "s6-setuidgid", Wrapper: &wrapper592, Is: 0x1},
-	{Name: "s6-svc", Destroys: acts407},
+	{Name: "s6-setuidgid", Wrapper: &wrapper591, Is: 0x1},
+	{Name: "s6-svc", Destroys: acts406},
 	{Name: "sage", Language: &language113},
 	{Name: "salt", Row: &row28, Destroys: acts30},
 	{Name: "salt-call", Row: &row28, Destroys: acts30},
@@ -8810,10 +8808,10 @@ var commands = [...]Command{
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language8},
-	{Name: "sbt", Row: &row975, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts601},
+	{Name: "sbt", Row: &row974, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts600},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts407},
-	{Name: "scala", Row: &row668, Language: &language8, Is: 0x1200},
+	{Name: "sc", Destroys: acts406},
+	{Name: "scala", Row: &row667, Language: &language8, Is: 0x1200},
 	{Name: "scala-cli", Language: &language8, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
@@ -8821,20 +8819,20 @@ var commands = [...]Command{
 	{Name: "scalene", Language: &language1},
 	{Name: "scaleway", Destroys: acts199},
 	{Name: "scan-build", Wrapper: &wrapper12},
-	{Name: "scc", Row: &row977, Risk: 1},
+	{Name: "scc", Row: &row976, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper12},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schedtool", Is: 0x4},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row123, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "scp", Row: &row979, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row978, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts90},
 	{Name: "scutil", Destroys: acts111},
 	{Name: "scw", Row: &row28, Destroys: acts199},
-	{Name: "sdiff", Row: &row981, Risk: 1},
+	{Name: "sdiff", Row: &row980, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts55},
 	{Name: "sea-orm-cli", Destroys: acts55},
@@ -8842,58 +8840,58 @@ var commands = [...]Command{
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Parent: true, Destroys: acts22},
 	{Name: "security authorizationdb", Risk: 7},
 	{Name: "security execute-with-privileges", Risk: 7},
-	{Name: "sed", Row: &row983, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse984},
+	{Name: "sed", Row: &row982, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse983},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts813},
-	{Name: "semgrep", Row: &row986, Risk: 2, Worse: worse92},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts812},
+	{Name: "semgrep", Row: &row985, Risk: 2, Worse: worse92},
 	{Name: "sendemail", Destroys: acts21},
 	{Name: "sendmail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
 	{Name: "sendxmpp", Destroys: acts16},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts987},
-	{Name: "sequelize-cli", Destroys: acts987},
+	{Name: "sequelize", Arity: 2, Destroys: acts986},
+	{Name: "sequelize-cli", Destroys: acts986},
 	{Name: "serverless", Row: &row28, Risk: 5, Worse: worse29, Destroys: acts40},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts407},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse903, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper989},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts406},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse902, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper988},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts10},
-	{Name: "setfacl", Row: &row991, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row993},
+	{Name: "setfacl", Row: &row990, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row992},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper592, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper995},
-	{Name: "setuidgid", Wrapper: &wrapper592, Is: 0x1},
+	{Name: "setpriv", Wrapper: &wrapper591, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper994},
+	{Name: "setuidgid", Wrapper: &wrapper591, Is: 0x1},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts90},
-	{Name: "sftp", Row: &row979, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper997, Is: 0x1},
+	{Name: "sftp", Row: &row978, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper996, Is: 0x1},
 	{Name: "sg_format", Destroys: acts90},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts90},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row751, Risk: 1},
-	{Name: "sha224sum", Row: &row751, Risk: 1},
-	{Name: "sha256sum", Row: &row751, Risk: 1},
-	{Name: "sha384sum", Row: &row751, Risk: 1},
-	{Name: "sha512sum", Row: &row751, Risk: 1},
-	{Name: "shasum", Row: &row999, Risk: 1},
+	{Name: "sha1sum", Row: &row750, Risk: 1},
+	{Name: "sha224sum", Row: &row750, Risk: 1},
+	{Name: "sha256sum", Row: &row750, Risk: 1},
+	{Name: "sha384sum", Row: &row750, Risk: 1},
+	{Name: "sha512sum", Row: &row750, Risk: 1},
+	{Name: "shasum", Row: &row998, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
 	{Name: "shellcheck", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "shfmt", Row: &row1001, Risk: 2, Worse: worse92},
+	{Name: "shfmt", Row: &row1000, Risk: 2, Worse: worse92},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row1003, Is: 0x4000100020, Risk: 6, Destroys: acts285, Wipes: "files"},
-	{Name: "shuf", Row: &row1005, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts606},
+	{Name: "shred", Row: &row1002, Is: 0x4000100020, Risk: 6, Destroys: acts284, Wipes: "files"},
+	{Name: "shuf", Row: &row1004, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts605},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts16},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row802, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row801, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row412},
+	{Name: "sk", Row: &row411},
 	{Name: "skaffold", Row: &row28, Is: 0x2000000000, Destroys: acts41},
-	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts391},
+	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts390},
 	{Name: "skopeo", Destroys: acts253},
 	{Name: "sl", Destroys: acts150},
 	{Name: "slack", Destroys: acts16},
@@ -8917,9 +8915,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper12},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper1007},
-	{Name: "sops exec-file", Wrapper: &wrapper1009},
-	{Name: "sort", Row: &row1011, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper1006},
+	{Name: "sops exec-file", Wrapper: &wrapper1008},
+	{Name: "sort", Row: &row1010, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -8927,10 +8925,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row106},
 	{Name: "spark-sql", Row: &row106, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts111},
-	{Name: "sphinx-build", Row: &row1013, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row1012, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
 	{Name: "split", Row: &row258, Risk: 3},
-	{Name: "sponge", Row: &row1015, Is: 0x20},
+	{Name: "sponge", Row: &row1014, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -8942,26 +8940,26 @@ var commands = [...]Command{
 	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row106, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row1017, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row1016, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row106, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row106},
-	{Name: "sqlite3", Row: &row363, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "sqlite3", Row: &row362, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "sqlplus", Row: &row106, Is: 0x4100000},
 	{Name: "sqlx", Destroys: acts55},
-	{Name: "srm", Row: &row287, Is: 0x100000, Risk: 6, Destroys: acts285, Wipes: "removed"},
+	{Name: "srm", Row: &row286, Is: 0x100000, Risk: 6, Destroys: acts284, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row1019, Risk: 1},
+	{Name: "ss", Row: &row1018, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row1021, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row1021, Wrapper: &wrapper1023, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row1020, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row1020, Wrapper: &wrapper1022, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row1025, Is: 0x80000100000, Risk: 5, Destroys: acts22},
+	{Name: "ssh-keygen", Row: &row1024, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts21},
 	{Name: "sst", Destroys: acts26},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row1027, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts157},
+	{Name: "stack", Row: &row1026, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts157},
 	{Name: "stack bench", Risk: 2, Worse: worse134},
 	{Name: "stack build", Risk: 2, Worse: worse134},
 	{Name: "stack eval", Is: 0x800},
@@ -8973,45 +8971,45 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2, Worse: worse134},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse109},
-	{Name: "standard-version", Destroys: acts813},
+	{Name: "standard-version", Destroys: acts812},
 	{Name: "standardrb", Row: &row116},
 	{Name: "start", Row: &row60},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row1029, Is: 0x400080000000000, Risk: 1},
-	{Name: "staticcheck", Row: &row373, Is: 0x8, Risk: 2, Worse: worse92},
-	{Name: "stdbuf", Wrapper: &wrapper1031, Is: 0x800000000000000},
+	{Name: "stat", Row: &row1028, Is: 0x400080000000000, Risk: 1},
+	{Name: "staticcheck", Row: &row372, Is: 0x8, Risk: 2, Worse: worse92},
+	{Name: "stdbuf", Wrapper: &wrapper1030, Is: 0x800000000000000},
 	{Name: "steampipe", Row: &row106},
 	{Name: "step", Is: 0x100000, Destroys: acts22},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row896, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper732, Is: 0x20000},
-	{Name: "strapi", Destroys: acts302},
+	{Name: "storybook", Row: &row895, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper731, Is: 0x20000},
+	{Name: "strapi", Destroys: acts301},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row1033, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row1032, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row89, Is: 0x2000080008, Risk: 2, Worse: worse109},
 	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper592, Is: 0x1},
+	{Name: "su-exec", Wrapper: &wrapper591, Is: 0x1},
 	{Name: "subl", Row: &row220},
 	{Name: "sucrase-node", Language: &language8},
-	{Name: "sudo", Wrapper: &wrapper1035, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper1034, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row147, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1036},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1035},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "super", Is: 0x2000000000001, Risk: 7},
-	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts407},
+	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts406},
 	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "surge .", Transfer: &options85},
 	{Name: "surreal", Row: &row106},
 	{Name: "sux", Is: 0x2000000000001, Risk: 7},
-	{Name: "sv", Destroys: acts407},
-	{Name: "svelte-check", Row: &row1038, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "sv", Destroys: acts406},
+	{Name: "svelte-check", Row: &row1037, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts150},
 	{Name: "sw_vers", Risk: 1},
@@ -9020,7 +9018,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1040, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1039, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options85},
@@ -9029,19 +9027,19 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options85},
-	{Name: "swift-frontend", Row: &row1042, Is: 0x200},
-	{Name: "swiftc", Row: &row1042, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row1041, Is: 0x200},
+	{Name: "swiftc", Row: &row1041, Is: 0x200, Risk: 2},
 	{Name: "swiftlint", Is: 0x2000000018},
 	{Name: "swipl", Language: &language8},
 	{Name: "swupd", Destroys: acts33},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Risk: 5, Worse: worse1043},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1044},
+	{Name: "sysadminctl", Risk: 5, Worse: worse1042},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1043},
 	{Name: "sysdig", Row: &row106},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1046, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts407},
+	{Name: "systemctl", Row: &row1045, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts406},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -9056,91 +9054,91 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1047},
+	{Name: "systemctl show", Risk: 1, Worse: worse1046},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper12},
 	{Name: "systemd-inhibit", Wrapper: &wrapper12},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1049},
+	{Name: "systemd-run", Wrapper: &wrapper1048},
 	{Name: "systemsetup", Destroys: acts111},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1051, Risk: 1},
-	{Name: "tail", Row: &row1053, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row1050, Risk: 1},
+	{Name: "tail", Row: &row1052, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x100000, Destroys: acts199},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts41},
-	{Name: "tap", Row: &row666, Is: 0x80000},
-	{Name: "tar", Row: &row1055, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1056, Destroys: acts1057, Recursive: []string{"*"}},
+	{Name: "tap", Row: &row665, Is: 0x80000},
+	{Name: "tar", Row: &row1054, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1055, Destroys: acts1056, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts57},
 	{Name: "tart", Destroys: acts9},
-	{Name: "task", Row: &row1059, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1058, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
-	{Name: "taskkill", Is: 0x100000000000, Destroys: acts391},
-	{Name: "taskset", Wrapper: &wrapper1061, Is: 0x20000},
-	{Name: "tc", Destroys: acts364},
-	{Name: "tcc", Row: &row1063, Is: 0x1200},
+	{Name: "taskkill", Is: 0x100000000000, Destroys: acts390},
+	{Name: "taskset", Wrapper: &wrapper1060, Is: 0x20000},
+	{Name: "tc", Destroys: acts363},
+	{Name: "tcc", Row: &row1062, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts111},
 	{Name: "tclsh", Language: &language8, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row106},
 	{Name: "tcpserver", Is: 0x4},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
 	{Name: "tdl", Destroys: acts16},
-	{Name: "tea", Arity: 2, Destroys: acts421},
+	{Name: "tea", Arity: 2, Destroys: acts420},
 	{Name: "teams", Destroys: acts16},
-	{Name: "tee", Row: &row1065, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1064, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts16},
-	{Name: "telinit", Risk: 6, Destroys: acts606},
+	{Name: "telinit", Risk: 6, Destroys: acts605},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper350},
-	{Name: "telnet", Row: &row789, Is: 0x4028000400000, Risk: 4},
+	{Name: "teller run", Wrapper: &wrapper349},
+	{Name: "telnet", Row: &row788, Is: 0x4028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts55},
-	{Name: "terraform", Row: &row1067, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1068},
+	{Name: "terraform", Row: &row1066, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1067},
 	{Name: "terraform apply", Row: &row28, Risk: 6},
 	{Name: "terraform console", Row: &row28},
 	{Name: "terraform destroy", Row: &row28, Risk: 6},
-	{Name: "terraform fmt", Row: &row1070, Risk: 3},
+	{Name: "terraform fmt", Row: &row1069, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row28, Risk: 6},
-	{Name: "terraform get", Row: &row1070, Risk: 4},
-	{Name: "terraform graph", Row: &row1070, Risk: 1},
+	{Name: "terraform get", Row: &row1069, Risk: 4},
+	{Name: "terraform graph", Row: &row1069, Risk: 1},
 	{Name: "terraform import", Row: &row28, Risk: 6},
-	{Name: "terraform init", Row: &row1070, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1069, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row28},
-	{Name: "terraform output", Row: &row1070, Risk: 1},
-	{Name: "terraform plan", Row: &row1070, Risk: 4},
-	{Name: "terraform providers", Row: &row1070, Arity: 3, Risk: 1, Worse: worse134, Parent: true},
+	{Name: "terraform output", Row: &row1069, Risk: 1},
+	{Name: "terraform plan", Row: &row1069, Risk: 4},
+	{Name: "terraform providers", Row: &row1069, Arity: 3, Risk: 1, Worse: worse134, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row28, Risk: 4},
-	{Name: "terraform show", Row: &row1070, Risk: 1},
+	{Name: "terraform show", Row: &row1069, Risk: 1},
 	{Name: "terraform state", Row: &row28, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1072, Risk: 4},
-	{Name: "terraform state pull", Row: &row1072, Risk: 4},
-	{Name: "terraform state show", Row: &row1072, Risk: 4},
+	{Name: "terraform state list", Row: &row1071, Risk: 4},
+	{Name: "terraform state pull", Row: &row1071, Risk: 4},
+	{Name: "terraform state show", Row: &row1071, Risk: 4},
 	{Name: "terraform taint", Row: &row28, Risk: 6},
 	{Name: "terraform untaint", Row: &row28, Risk: 6},
-	{Name: "terraform validate", Row: &row1070, Risk: 1},
-	{Name: "terraform version", Row: &row1070, Risk: 1},
+	{Name: "terraform validate", Row: &row1069, Risk: 1},
+	{Name: "terraform version", Row: &row1069, Risk: 1},
 	{Name: "terraform workspace", Row: &row28, Arity: 3},
-	{Name: "terragrunt", Row: &row1067, Arity: 2, Destroys: acts1068},
+	{Name: "terragrunt", Row: &row1066, Arity: 2, Destroys: acts1067},
 	{Name: "terragrunt apply", Row: &row28},
 	{Name: "terragrunt destroy", Row: &row28},
 	{Name: "terragrunt run-all", Row: &row28},
 	{Name: "test", Inspector: "test", Is: 0x880000000000, Risk: 1},
 	{Name: "testdisk", Destroys: acts90},
-	{Name: "texlua", Language: &language385},
+	{Name: "texlua", Language: &language384},
 	{Name: "textql", Row: &row106},
-	{Name: "tflint", Row: &row1074, Is: 0x2000000010, Risk: 2, Worse: worse168},
+	{Name: "tflint", Row: &row1073, Is: 0x2000000010, Risk: 2, Worse: worse168},
 	{Name: "tftp", Row: &row42, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row28, Is: 0x2000000000, Destroys: acts41},
-	{Name: "time", Wrapper: &wrapper1076, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1075, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
 	{Name: "timelimit", Is: 0x4},
-	{Name: "timeout", Wrapper: &wrapper1078, Is: 0x802000000000000},
+	{Name: "timeout", Wrapper: &wrapper1077, Is: 0x802000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper12},
 	{Name: "tldr", Risk: 5},
@@ -9150,16 +9148,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1080, Risk: 1},
-	{Name: "tomlq", Row: &row1082, Risk: 5},
+	{Name: "tokei", Row: &row1079, Risk: 1},
+	{Name: "tomlq", Row: &row1081, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1084},
+	{Name: "toolbox run", Wrapper: &wrapper1083},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper12},
 	{Name: "torsocks", Wrapper: &wrapper12},
-	{Name: "touch", Row: &row1086, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row811, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse812},
+	{Name: "touch", Row: &row1085, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row810, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse811},
 	{Name: "toybox", Wrapper: &wrapper127},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -9168,28 +9166,28 @@ var commands = [...]Command{
 	{Name: "trae", Is: 0x100000000},
 	{Name: "trae-cli", Is: 0x100000000},
 	{Name: "trap", Handler: "trap", Is: 0x104000, Risk: 1},
-	{Name: "trash", Row: &row287, Is: 0x100000, Destroys: acts285, Wipes: "removed"},
-	{Name: "trash-empty", Destroys: acts285},
-	{Name: "trash-put", Row: &row287, Destroys: acts285, Wipes: "removed"},
+	{Name: "trash", Row: &row286, Is: 0x100000, Destroys: acts284, Wipes: "removed"},
+	{Name: "trash-empty", Destroys: acts284},
+	{Name: "trash-put", Row: &row286, Destroys: acts284, Wipes: "removed"},
 	{Name: "trdsql", Row: &row106},
-	{Name: "tree", Row: &row1088, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1087, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts16},
 	{Name: "trickle", Wrapper: &wrapper12},
 	{Name: "trino", Row: &row106, Is: 0x4000000},
 	{Name: "troff", Row: &row147},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1090, Is: 0x100020, Risk: 6, Destroys: acts285, Wipes: "files"},
+	{Name: "truncate", Row: &row1089, Is: 0x100020, Risk: 6, Destroys: acts284, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper12},
 	{Name: "ts-node", Language: &language8, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1092},
-	{Name: "tsc", Row: &row1094, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1091},
+	{Name: "tsc", Row: &row1093, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
 	{Name: "tshark", Row: &row106},
-	{Name: "tskill", Destroys: acts391},
+	{Name: "tskill", Destroys: acts390},
 	{Name: "tslint", Risk: 2, Worse: worse109},
 	{Name: "tsocks", Wrapper: &wrapper12},
 	{Name: "tsort", Row: &row147, Risk: 1},
@@ -9202,50 +9200,50 @@ var commands = [...]Command{
 	{Name: "ttyrec", Is: 0x4},
 	{Name: "tune2fs", Destroys: acts90},
 	{Name: "tup", Row: &row123, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1096, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1097},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts790},
+	{Name: "turbo", Row: &row1095, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1096},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts789},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts16},
-	{Name: "twine", Row: &row133, Destroys: acts393},
+	{Name: "twine", Row: &row133, Destroys: acts392},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1099, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1100},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1100},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1100},
+	{Name: "typedoc", Row: &row1098, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1099},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1099},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1099},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row221, Risk: 2, Worse: worse92},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000, Destroys: acts364},
+	{Name: "ufw", Is: 0x100000, Destroys: acts363},
 	{Name: "ug", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ul", Row: &row147},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper613},
+	{Name: "ultra", Wrapper: &wrapper612},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "uname26", Wrapper: &wrapper12},
-	{Name: "unbuffer", Wrapper: &wrapper1102},
+	{Name: "unbuffer", Wrapper: &wrapper1101},
 	{Name: "uncompress", Row: &row232},
-	{Name: "unexpand", Row: &row378, Risk: 1},
-	{Name: "uniq", Row: &row1104, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1106, Is: 0x2000000018, Risk: 2},
-	{Name: "unix2dos", Row: &row344, Risk: 3},
-	{Name: "unix2mac", Row: &row344},
-	{Name: "unlink", Row: &row287, Is: 0x100020, Risk: 6, Destroys: acts285, Wipes: "files"},
-	{Name: "unlz4", Row: &row736},
-	{Name: "unlzma", Row: &row738},
-	{Name: "unpigz", Row: &row605},
+	{Name: "unexpand", Row: &row377, Risk: 1},
+	{Name: "uniq", Row: &row1103, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1105, Is: 0x2000000018, Risk: 2},
+	{Name: "unix2dos", Row: &row343, Risk: 3},
+	{Name: "unix2mac", Row: &row343},
+	{Name: "unlink", Row: &row286, Is: 0x100020, Risk: 6, Destroys: acts284, Wipes: "files"},
+	{Name: "unlz4", Row: &row735},
+	{Name: "unlzma", Row: &row737},
+	{Name: "unpigz", Row: &row604},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1108},
+	{Name: "unshare", Wrapper: &wrapper1107},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row738, Risk: 3},
-	{Name: "unzip", Row: &row1110, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1111},
-	{Name: "unzstd", Row: &row1113, Risk: 3},
+	{Name: "unxz", Row: &row737, Risk: 3},
+	{Name: "unzip", Row: &row1109, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1110},
+	{Name: "unzstd", Row: &row1112, Risk: 3},
 	{Name: "up", Destroys: acts40},
 	{Name: "upcloud", Destroys: acts199},
 	{Name: "upctl", Destroys: acts199},
@@ -9256,26 +9254,26 @@ var commands = [...]Command{
 	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "users", Row: &row147, Risk: 1},
-	{Name: "usql", Row: &row717, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "usql", Row: &row716, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts9},
 	{Name: "uudecode", Row: &row147},
 	{Name: "uuencode", Row: &row147},
-	{Name: "uv", Row: &row234, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1114},
+	{Name: "uv", Row: &row234, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1113},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1116, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1118, Risk: 4},
+	{Name: "uv build", Row: &row1115, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1117, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1120, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1120, Risk: 1},
-	{Name: "uv pip list", Row: &row1120, Risk: 1},
-	{Name: "uv pip show", Row: &row1120, Risk: 1},
-	{Name: "uv pip tree", Row: &row1120, Risk: 1},
+	{Name: "uv pip check", Row: &row1119, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1119, Risk: 1},
+	{Name: "uv pip list", Row: &row1119, Risk: 1},
+	{Name: "uv pip show", Row: &row1119, Risk: 1},
+	{Name: "uv pip tree", Row: &row1119, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1122, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1121, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
-	{Name: "uv run coverage", Risk: 2, Worse: worse447},
+	{Name: "uv run coverage", Risk: 2, Worse: worse446},
 	{Name: "uv run flake8", Risk: 2},
 	{Name: "uv run isort", Risk: 3},
 	{Name: "uv run mypy", Risk: 2},
@@ -9304,20 +9302,20 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row28, Arity: 2, Is: 0x2000000012, Destroys: acts9},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "valgrind", Wrapper: &wrapper1124},
+	{Name: "valgrind", Wrapper: &wrapper1123},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts93},
 	{Name: "vbc", Is: 0x200},
 	{Name: "vboxmanage", Destroys: acts9},
 	{Name: "vcpkg", Row: &row141, Is: 0x100000, Destroys: acts157},
-	{Name: "vdir", Row: &row301, Risk: 1},
+	{Name: "vdir", Row: &row300, Risk: 1},
 	{Name: "velero", Destroys: acts41},
-	{Name: "vercel", Row: &row1126, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts809, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1125, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts808, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options85},
-	{Name: "vercel inspect", Row: &row1127, Risk: 4},
-	{Name: "vercel list", Row: &row1127, Risk: 4},
-	{Name: "vercel logs", Row: &row1127, Risk: 4},
-	{Name: "vercel ls", Row: &row1127, Risk: 4},
+	{Name: "vercel inspect", Row: &row1126, Risk: 4},
+	{Name: "vercel list", Row: &row1126, Risk: 4},
+	{Name: "vercel logs", Row: &row1126, Risk: 4},
+	{Name: "vercel ls", Row: &row1126, Risk: 4},
 	{Name: "vgreduce", Destroys: acts90},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts90},
 	{Name: "vi", Row: &row220},
@@ -9331,9 +9329,9 @@ var commands = [...]Command{
 	{Name: "vipw", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "virsh", Destroys: acts9},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row945, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row944, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language8},
-	{Name: "vitest", Row: &row1129, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1128, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts33},
@@ -9342,7 +9340,7 @@ var commands = [...]Command{
 	{Name: "vopono", Is: 0x4},
 	{Name: "vsce", Destroys: acts157},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1094, Is: 0x2000080218, Risk: 2},
+	{Name: "vue-tsc", Row: &row1093, Is: 0x2000080218, Risk: 2},
 	{Name: "vultr", Destroys: acts199},
 	{Name: "vultr-cli", Destroys: acts199},
 	{Name: "vulture", Row: &row62, Risk: 2, Worse: worse92},
@@ -9356,22 +9354,22 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1131, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1133},
+	{Name: "watch", Wrapper: &wrapper1130, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1132},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row28, Destroys: acts110},
-	{Name: "wc", Row: &row1135, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1134, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts157},
-	{Name: "webpack", Row: &row945, Is: 0x2000080018, Risk: 2},
+	{Name: "webpack", Row: &row944, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row60, Is: 0x8008000000000},
-	{Name: "werf", Destroys: acts616},
+	{Name: "werf", Destroys: acts615},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper613},
+	{Name: "west forall", Wrapper: &wrapper612},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row42, Is: 0x100000},
-	{Name: "wg-quick", Destroys: acts364},
-	{Name: "wget", Row: &row1137, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1138, Keeps: &keeps1139},
+	{Name: "wg-quick", Destroys: acts363},
+	{Name: "wget", Row: &row1136, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1137, Keeps: &keeps1138},
 	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row36, Risk: 1},
@@ -9384,7 +9382,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "wipe", Row: &row1141, Is: 0x100000, Risk: 6, Destroys: acts285},
+	{Name: "wipe", Row: &row1140, Is: 0x100000, Risk: 6, Destroys: acts284},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts90},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row106},
@@ -9394,84 +9392,84 @@ var commands = [...]Command{
 	{Name: "wolframscript", Language: &language8},
 	{Name: "woodpecker-cli", Arity: 2, Is: 0x2000000000},
 	{Name: "wormhole", Is: 0x8000000000, Recursive: []string{"*"}},
-	{Name: "wp", Row: &row46, Destroys: acts302},
+	{Name: "wp", Row: &row46, Destroys: acts301},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1142},
+	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1141},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options85},
 	{Name: "wrangler r2", Transfer: &options85},
 	{Name: "wscat", Row: &row42, Is: 0x8008000000000},
 	{Name: "wscript", Row: &row60},
-	{Name: "wsl", Wrapper: &wrapper1144, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper613},
+	{Name: "wsl", Wrapper: &wrapper1143, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper612},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper644},
+	{Name: "x86_64", Wrapper: &wrapper643},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts798},
+	{Name: "xbps-remove", Destroys: acts797},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1146, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1147},
+	{Name: "xcodebuild", Row: &row1145, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1146},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row60},
 	{Name: "xe", Is: 0x4},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts90},
-	{Name: "xh", Row: &row637, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts638},
-	{Name: "xhs", Is: 0x8008020000000, Destroys: acts638},
+	{Name: "xh", Row: &row636, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts637},
+	{Name: "xhs", Is: 0x8008020000000, Destroys: acts637},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts391},
-	{Name: "xmllint", Row: &row1149, Risk: 1, Worse: worse1150},
+	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts390},
+	{Name: "xmllint", Row: &row1148, Risk: 1, Worse: worse1149},
 	{Name: "xo", Risk: 2, Worse: worse109},
 	{Name: "xonsh", Language: &language113, Is: 0x100000},
-	{Name: "xq", Row: &row1082, Risk: 5},
+	{Name: "xq", Row: &row1081, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper284},
-	{Name: "xxd", Row: &row1152, Risk: 1},
-	{Name: "xz", Row: &row738, Risk: 3},
+	{Name: "xvfb-run", Wrapper: &wrapper283},
+	{Name: "xxd", Row: &row1151, Risk: 1},
+	{Name: "xz", Row: &row737, Risk: 3},
 	{Name: "xzcat", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row147},
 	{Name: "xzgrep", Row: &row149, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "xzless", Row: &row147},
 	{Name: "xzmore", Row: &row147},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1154, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "yamllint", Row: &row1153, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "yapf", Row: &row62, Risk: 3},
-	{Name: "yarn", Row: &row1156, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
+	{Name: "yarn", Row: &row1155, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn config", Row: &row133, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row822, Risk: 1},
-	{Name: "yarn config list", Row: &row822, Risk: 1},
-	{Name: "yarn config set", Row: &row823},
-	{Name: "yarn config unset", Row: &row823},
+	{Name: "yarn config get", Row: &row821, Risk: 1},
+	{Name: "yarn config list", Row: &row821, Risk: 1},
+	{Name: "yarn config set", Row: &row822},
+	{Name: "yarn config unset", Row: &row822},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row133, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper139, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper889, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper888, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row133, Is: 0x200000},
-	{Name: "yarn info", Row: &row891, Risk: 4},
-	{Name: "yarn install", Row: &row891, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row891, Risk: 1},
+	{Name: "yarn info", Row: &row890, Risk: 4},
+	{Name: "yarn install", Row: &row890, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row890, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row891, Risk: 1},
+	{Name: "yarn list", Row: &row890, Risk: 1},
 	{Name: "yarn login", Row: &row133},
 	{Name: "yarn npm", Row: &row133, Risk: 6},
 	{Name: "yarn plugin", Row: &row133, Is: 0x100000},
 	{Name: "yarn publish", Row: &row133, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row891, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "yarn run", Row: &row890, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row891, Risk: 2},
+	{Name: "yarn test", Row: &row890, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -9479,20 +9477,20 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row891, Risk: 1},
-	{Name: "yarn why", Row: &row891, Risk: 1},
+	{Name: "yarn versions", Row: &row890, Risk: 1},
+	{Name: "yarn why", Row: &row890, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper613},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper612},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row787, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts846},
+	{Name: "yasm", Row: &row786, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts845},
 	{Name: "yc", Destroys: acts199},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts22},
-	{Name: "youtube-dl", Row: &row1158, Risk: 4},
-	{Name: "yq", Row: &row1160, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1161},
-	{Name: "yt-dlp", Row: &row1158, Risk: 4},
+	{Name: "youtube-dl", Row: &row1157, Risk: 4},
+	{Name: "yq", Row: &row1159, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1160},
+	{Name: "yt-dlp", Row: &row1157, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts40},
@@ -9502,32 +9500,32 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row147},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts906},
+	{Name: "zenstack", Destroys: acts905},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts90},
 	{Name: "zgrep", Row: &row149, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1163, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1162, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1165, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row1164, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts244},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row734, Risk: 1},
+	{Name: "zless", Row: &row733, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row734},
+	{Name: "zmore", Row: &row733},
 	{Name: "zpool", Is: 0x4000000000, Destroys: acts90},
 	{Name: "zrun", Wrapper: &wrapper12},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1113, Risk: 3},
+	{Name: "zstd", Row: &row1112, Risk: 3},
 	{Name: "zstdcat", Row: &row147},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row147},
-	{Name: "zstdmt", Row: &row1113},
+	{Name: "zstdmt", Row: &row1112},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts16},
 	{Name: "zx", Language: &language8},
