@@ -112,7 +112,8 @@ func (e Effect) String() string { return e.Text }
 type Word struct {
 	Value string
 	Known bool
-	// NoOption says that a value which is not Known begins with no dash.
+	// NoOption says that a value which is not Known is no option of the program: it begins with no dash, or the program
+	// has no option that it can be.
 	NoOption bool
 }
 

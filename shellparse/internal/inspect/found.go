@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -132,6 +133,7 @@ func runFind(a *walk.Walker, c *walk.Call) bool {
 			starts = w.Text
 		}
 		if !w.Known {
+			argv[i].NoOption = w.NoneOf(maps.Keys(findActions))
 			tests = append(tests, w)
 			continue
 		}

@@ -113,7 +113,7 @@ func (c *Call) Command(argv0 string) script.Command {
 	} else {
 		cmd.Argv = make([]script.Word, len(c.Argv))
 		for i := range c.Argv {
-			cmd.Argv[i] = script.Word{Value: c.Argv[i].Text, Known: c.Argv[i].Known, NoOption: !c.Argv[i].Known && c.Argv[i].Safe()}
+			cmd.Argv[i] = script.Word{Value: c.Argv[i].Text, Known: c.Argv[i].Known, NoOption: !c.Argv[i].Known && (c.Argv[i].NoOption || c.Argv[i].Safe())}
 		}
 	}
 	cmd.Piped = c.Sc.Input.Certain || c.Sc.Input.Kind == word.InputText

@@ -2,6 +2,7 @@
 package word
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -125,6 +126,8 @@ type Word struct {
 	pipe    bool // the word is a process substitution
 	// dashless says that the value begins with no dash, though a part of it may, once the shell has split it.
 	dashless bool
+	// NoOption says that the program takes the value for none of its options, though it may begin with a dash.
+	NoOption bool
 }
 
 // Safe says that neither the word nor what the shell splits it into can begin with a dash, so that no program takes it for
@@ -134,6 +137,19 @@ func (w *Word) Safe() bool {
 		return !strings.HasPrefix(w.Text, "-") || w.Text == "-"
 	}
 	return w.Head != "" && w.Head[0] != '-' && !w.loose
+}
+
+// NoneOf says that a glob becomes none of these words, whatever files there are.
+func (w *Word) NoneOf(words iter.Seq[string]) bool {
+	for word := range words {
+		if slices.ContainsFunc(w.Globs, func(g string) bool {
+			matched, err := path.Match(g, word)
+			return matched || err != nil
+		}) {
+			return false
+		}
+	}
+	return !w.Known && w.Files && !w.split && len(w.Globs) > 0
 }
 
 // undashed says that the patterns of a word that is not split begin with something else than a dash.
