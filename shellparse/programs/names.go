@@ -21,6 +21,20 @@ func NameOf(s string) string {
 	return s
 }
 
+// OnlyTrusted reports whether a value of PATH, given as the source of a word, adds nothing to it but folders of programs
+// that only an administrator changes.
+func OnlyTrusted(source string) bool {
+	if len(source) > 1 && source[0] == '"' && source[len(source)-1] == '"' {
+		source = source[1 : len(source)-1]
+	}
+	for dir := range strings.SplitSeq(source, ":") {
+		if dir != "$PATH" && dir != "${PATH}" && !trustedDirs[dir] {
+			return false
+		}
+	}
+	return true
+}
+
 // installedDirs hold what package managers install for a project.
 var installedDirs = map[string]bool{"node_modules/.bin": true, ".venv/bin": true, "venv/bin": true, "vendor/bin": true}
 

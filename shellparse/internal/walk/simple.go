@@ -8,6 +8,7 @@ import (
 
 	"callgate/shellparse/internal/findings"
 	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
 	"callgate/shellparse/script"
 )
 
@@ -134,6 +135,9 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 	effect := a.Words.EnvEffect(name, v)
 	if prefix || a.Shell.Exported[name] {
 		effect = ExportEffect(a, name, v, sc)
+	}
+	if name == "PATH" && as.Value != nil && programs.OnlyTrusted(sc.Text(as.Value)) {
+		effect = ""
 	}
 	if prefix && effect != "" && as.Array == nil && !as.Append && v.Known && v.Text != "" && a.Words.Tables.EnvWrites(name) {
 		a.Writes(c, v)
