@@ -224,6 +224,9 @@ func inspectGitAdd(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 func inspectGitApply(a *walk.Walker, c *walk.Call, s *word.Scanned) { gitApply(a, c, s) }
 
 func inspectGitWrite(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	if slices.ContainsFunc(s.Hits, func(h word.Hit) bool { return h.Opt.Does == 'p' }) {
+		return // it changes the index alone
+	}
 	for _, w := range s.Operands {
 		c.Writes = a.Words.File(c.Writes, w, "git", c.Sc)
 	}
