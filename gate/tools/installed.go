@@ -61,18 +61,26 @@ func (b *shells) isPython(path, real string) bool {
 }
 
 // inProject reports whether a file of that name stands in dir, which lies in the workspace, or a folder above it, up to
-// the workspace root.
+// the workspace root. The file that an absolute path names only has to lie in the workspace. No link leads there from
+// elsewhere.
 func (b *shells) inProject(name, dir string) bool {
-	if _, _, inside := b.record.place.InWorkspace(dir); !inside {
-		return false
+	absolute := filepath.IsAbs(name)
+	if absolute {
+		dir, name = filepath.Split(name)
 	}
 	roots := b.record.place.Bases()
 	for {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		file := filepath.Join(dir, name)
+		// What a package manager fills is two folders deep, and may be a link itself.
+		within, _, err := workspace.RealPath(filepath.Dir(filepath.Dir(filepath.Dir(file))))
+		if _, _, inside := b.record.place.InWorkspace(within); err != nil || !inside {
+			return false
+		}
+		if info, err := os.Stat(file); err == nil {
 			return info.Mode().IsRegular()
 		}
 		parent := filepath.Dir(dir)
-		if parent == dir || slices.Contains(roots, dir) {
+		if absolute || parent == dir || slices.Contains(roots, dir) {
 			return false
 		}
 		dir = parent

@@ -36,16 +36,22 @@ func OnlyTrusted(source string) bool {
 }
 
 // installedDirs hold what package managers install for a project.
-var installedDirs = map[string]bool{"node_modules/.bin": true, ".venv/bin": true, "venv/bin": true, "vendor/bin": true}
+var installedDirs = map[string]bool{"node_modules/.bin": true, ".venv/bin": true, "venv/bin": true,
+	".venv/Scripts": true, "venv/Scripts": true, "vendor/bin": true}
 
-// Installed is the name of a program that a package manager has put where this path leads, "" for other paths. Somebody
-// else may have put another program there.
+// Installed is the name of a program that a package manager has put where this path leads, for a project or for a folder
+// of it, "" for other paths. Somebody else may have put another program there.
 func Installed(s string) string {
-	dir, name := path.Split(strings.TrimPrefix(s, "./"))
-	if name == "" || name[0] == '-' || strings.ContainsAny(name, "@ ") || !installedDirs[strings.TrimSuffix(dir, "/")] {
+	dir, name := path.Split(s)
+	dir = strings.TrimSuffix(dir, "/")
+	if name == "" || name[0] == '-' || strings.ContainsAny(name, "@ ") || strings.Contains(dir, "..") {
 		return ""
 	}
-	return name
+	parent, bin := path.Split(dir)
+	if !installedDirs[path.Join(path.Base(parent), bin)] {
+		return ""
+	}
+	return strings.TrimSuffix(name, ".exe")
 }
 
 // RunsTool says that a package manager given this word runs a known program that the project has installed: pnpm tsc. A

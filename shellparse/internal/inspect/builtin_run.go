@@ -122,7 +122,7 @@ func runSource(a *walk.Walker, c *walk.Call) bool {
 	}
 	a.Reads(c, w)
 	a.Words.Forget(word.Word{}) // what the file assigns is not known
-	if strings.HasSuffix(w.Text, "/bin/activate") && !a.Outside(word.JoinDirs(c.Sc.Dirs, w.Text)) {
+	if activates := strings.HasSuffix(w.Text, "/bin/activate") || strings.HasSuffix(w.Text, "/Scripts/activate"); activates && !a.Outside(word.JoinDirs(c.Sc.Dirs, w.Text)) {
 		return false // a virtual environment of the project, which stays in its directory
 	}
 	if c.Outer != nil {
