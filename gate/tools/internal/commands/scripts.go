@@ -7,7 +7,8 @@ var scriptNames = wording.Set(`build test tests check lint all compile typecheck
 	e2e integration bench benchmark dev start serve watch verify validate ci vet docs doc help package assemble classes jar war
 	clean bundle generate-docs spec style storybook preview smoke test-compile integration-test install-deps deps
 	tasks dependencies projects properties dependency compileJava compileKotlin compileTestJava compileTestKotlin testClasses
-	assembleDebug assembleRelease bundleDebug testDebugUnitTest testReleaseUnitTest lintDebug testOnly testQuick
+	assembleDebug assembleRelease bundleDebug bundleRelease compileDebugKotlin compileReleaseKotlin
+	compileDebugJavaWithJavac testDebugUnitTest testReleaseUnitTest lintDebug testOnly testQuick
 	ktlintCheck ktlintFormat detekt spotlessCheck spotlessApply checkstyleMain jacocoTestReport`)
 
 // scriptParts stand beside one of scriptKinds in the name of a script that builds or tests a part of a project, or does
