@@ -9085,7 +9085,7 @@ var commands = [...]Command{
 	{Name: "tar", Row: &row1056, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1057, Destroys: acts1058, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts57},
 	{Name: "tart", Destroys: acts9},
-	{Name: "task", Row: &row1060, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1060, Arity: 2, Inspector: "make", Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
 	{Name: "taskkill", Is: 0x100000000000, Destroys: acts390},
 	{Name: "taskset", Wrapper: &wrapper1062, Is: 0x20000},

@@ -254,6 +254,9 @@ func (t *Tables) EnvLeads(name string, v script.Word) string {
 // EnvHarmless reports whether the table calls a variable harmless.
 func (t *Tables) EnvHarmless(name string) bool { return t.env[name] != nil && t.env[name].Harmless }
 
+// EnvKnown reports whether the table has a row for a variable: EnvEffect says all that setting it does.
+func (t *Tables) EnvKnown(name string) bool { return t.env[name] != nil }
+
 // holdsData are the words before _DIR in names of folders that hold no code.
 var holdsData = map[string]bool{
 	"ARTIFACT": true, "ARTIFACTS": true, "BACKUP": true, "CACHE": true, "COVERAGE": true, "DATA": true, "DOWNLOAD": true,

@@ -149,22 +149,27 @@ func chooses(a *walk.Walker, c *walk.Call, name, value string) bool {
 	return strings.HasPrefix(value, "~") || !generated(a, c, value)
 }
 
-// choosesBefore notes variables of the call that make takes as well: a makefile's NAME ?= leaves them.
-func choosesBefore(a *walk.Walker, c *walk.Call) {
+// makeEnvironment notes variables of the call that make takes as well: a makefile's NAME ?= leaves them, and a recipe
+// has their text in its commands.
+func makeEnvironment(a *walk.Walker, c *walk.Call, cleans bool) {
+	risky := func(name, value string) bool {
+		return cleans && chooses(a, c, name, value) || expands(value) ||
+			!a.Words.Tables.EnvKnown(name) && (starts(a, c, name, value) || leadsOut(a, c, word.Lit(value)))
+	}
 	for _, e := range c.Sc.Env {
-		if !e.Value.Known || chooses(a, c, e.Name, e.Value.Value) {
+		if e.Value.Known && risky(e.Name, e.Value.Value) || cleans && !e.Value.Known {
 			c.Effect("variable " + e.Name)
 		}
 	}
 	names := maps.Clone(a.Shell.Exported)
 	for name, values := range a.Shell.Given {
-		if slices.ContainsFunc(values, func(value string) bool { return chooses(a, c, name, value) }) {
+		if (cleans || names[name]) && slices.ContainsFunc(values, func(value string) bool { return risky(name, value) }) {
 			c.Effect("variable " + name)
 		}
 		delete(names, name)
 	}
 	for name := range names {
-		if !a.Words.Tables.EnvHarmless(name) {
+		if cleans && !a.Words.Tables.EnvHarmless(name) {
 			c.Effect("variable " + name)
 		}
 	}
@@ -182,12 +187,10 @@ func starts(a *walk.Walker, c *walk.Call, name, value string) bool {
 	return started.MatchString(value) || starters.MatchString(name) && value != "" && !switches.MatchString(value) && !generated(a, c, value)
 }
 
-// inspectMake notes variables that are set on the command line.
+// inspectMake notes variables that make is given, on the command line and before it.
 func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	cleans := slices.ContainsFunc(s.Operands, func(w word.Word) bool { return !strings.Contains(w.Text, "=") && cleaning.MatchString(w.Text) })
-	if cleans {
-		choosesBefore(a, c)
-	}
+	makeEnvironment(a, c, cleans)
 	for _, w := range s.Operands {
 		text := w.Text
 		if !w.Known {
@@ -206,12 +209,15 @@ func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
+// expands says that a recipe may run what stands in the value of a variable, or what make expands it to.
+func expands(value string) bool { return strings.ContainsAny(value, "$`;|&<>\n") }
+
 // makeVariable notes a variable that make is given, unless it is harmless where make cleans or does not.
 func makeVariable(a *walk.Walker, c *walk.Call, w word.Word, name, val string, cleans bool) {
 	switch {
 	case starts(a, c, name, val),
 		cleans && (!w.Known || chooses(a, c, name, val)),
-		strings.ContainsAny(name, "!:?+$"), strings.ContainsAny(val, "$`;|&<>\n"), leadsOut(a, c, word.Lit(val)):
+		strings.ContainsAny(name, "!:?+$"), expands(val), leadsOut(a, c, word.Lit(val)):
 		c.EffectAt("variable "+w.Text, w)
 	case strings.HasSuffix(name, "FLAGS"), a.Words.EnvEffect(name, word.Word{Text: val, Known: w.Known}) != "":
 		c.EffectAt("variable "+name, w)
