@@ -68,13 +68,19 @@ func TestDeniedCommandsInJoinedStrings(t *testing.T) {
 
 // A program that a package manager has put into the project is judged by its name, where it is there.
 func TestProgramsOfTheProject(t *testing.T) {
-	p := project(t, map[string]string{".venv/bin/pytest": "x", "vendor/bin/phpunit": "x", "node_modules/.bin/jest": "x", "venv/bin/ls": "x", "sub/": "", "bin/pytest": "x"})
+	p := project(t, map[string]string{".venv/bin/pytest": "x", "vendor/bin/phpunit": "x", "node_modules/.bin/jest": "x", "venv/bin/ls": "x", "sub/": "", "bin/pytest": "x",
+		"api/.venv/bin/pytest": "x", ".venv/Scripts/mypy.exe": "x", "../.venv/bin/pytest": "x"})
 	for command, want := range map[string]permissions.Risk{
 		".venv/bin/pytest -q":             permissions.BuildTest,
 		"./vendor/bin/phpunit":            permissions.BuildTest,
 		"node_modules/.bin/jest":          permissions.BuildTest,
 		"venv/bin/ls":                     permissions.BuildTest, // a file of the project, not ls
 		"cd sub && npx jest":              permissions.BuildTest,
+		"api/.venv/bin/pytest":            permissions.BuildTest,
+		".venv/Scripts/mypy.exe .":        permissions.BuildTest,
+		".venv/Scripts/mypy .":            permissions.BuildTest, // Windows finds it with its ending
+		"sub/../.venv/bin/pytest":         permissions.Unknown,
+		"../.venv/bin/pytest":             permissions.Unknown,
 		"venv/bin/pytest":                 permissions.Unknown, // not there
 		"bin/pytest":                      permissions.Unknown, // anybody's
 		"cd /tmp && .venv/bin/pytest":     permissions.Unknown,

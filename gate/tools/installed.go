@@ -76,8 +76,10 @@ func (b *shells) inProject(name, dir string) bool {
 		if _, _, inside := b.record.place.InWorkspace(within); err != nil || !inside {
 			return false
 		}
-		if info, err := os.Stat(file); err == nil {
-			return info.Mode().IsRegular()
+		for _, found := range []string{file, file + ".exe"} {
+			if info, err := os.Stat(found); err == nil {
+				return info.Mode().IsRegular()
+			}
 		}
 		parent := filepath.Dir(dir)
 		if absolute || parent == dir || slices.Contains(roots, dir) {

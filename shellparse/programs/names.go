@@ -9,8 +9,12 @@ import (
 var trustedDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true,
 	"/usr/local/sbin": true, "/opt/homebrew/bin": true}
 
-// NameOf reduces a path to its last element where only an administrator could have put it there.
+// NameOf reduces a path to its last element where only an administrator could have put it there, and leaves away the
+// ending that Windows adds to names of programs.
 func NameOf(s string) string {
+	if !strings.Contains(s, "/") && len(s) > len(".exe") {
+		return strings.TrimSuffix(s, ".exe")
+	}
 	if !strings.HasPrefix(s, "/") {
 		return s
 	}
@@ -44,7 +48,7 @@ var installedDirs = map[string]bool{"node_modules/.bin": true, ".venv/bin": true
 func Installed(s string) string {
 	dir, name := path.Split(s)
 	dir = strings.TrimSuffix(dir, "/")
-	if name == "" || name[0] == '-' || strings.ContainsAny(name, "@ ") || strings.Contains(dir, "..") {
+	if name == "" || name[0] == '-' || s[0] == '~' || strings.ContainsAny(name, "@ ") || strings.Contains(dir, "..") {
 		return ""
 	}
 	parent, bin := path.Split(dir)
