@@ -2126,7 +2126,15 @@ var acts388 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var acts389 = []Act{
+var options389 = Options{List: []Option{
+	{"-f", "-f", 1, 108}, {"-g", "-g", 1, 108},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row390 = Row{Options: &options389, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse391 = []Worse{{When: []string{"/s", "/S", "/f:*", "/F:*", "/g:*", "/G:*", "/d:*", "/D:*", "//*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var acts392 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -2148,11 +2156,11 @@ var acts389 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts390 = []Act{
+var acts393 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts391 = []Act{
+var acts394 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -2160,19 +2168,19 @@ var acts391 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts392 = []Act{
+var acts395 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var options393 = Options{List: []Option{
+var options396 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
 	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper394 = Wrapper{Options: &options393, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper397 = Wrapper{Options: &options396, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options395 = Options{List: []Option{
+var options398 = Options{List: []Option{
 	{"--android-licenses", "--android-licenses", 0, 33}, {"--concurrency", "--concurrency", 1, 0}, {"--coverage", "--coverage", 0, 0}, {"--coverage-path", "--coverage-path", 1, 119}, {"--dart-define", "--dart-define", 1, 0}, {"--dart-define-from-file", "--dart-define-from-file", 1, 114}, {"--device-id", "--device-id", 1, 0}, {"--enable-vmservice", "--enable-vmservice", 0, 33},
 	{"--exclude-tags", "--exclude-tags", 1, 0}, {"--file-reporter", "--file-reporter", 1, 87}, {"--flutter-root", "--flutter-root", 1, 33}, {"--frontend-server-starter-path", "--frontend-server-starter-path", 1, 120}, {"--local-engine", "--local-web-sdk", 1, 120}, {"--local-engine-host", "--local-web-sdk", 1, 120}, {"--local-engine-src-path", "--local-web-sdk", 1, 120}, {"--local-web-sdk", "--local-web-sdk", 1, 120},
 	{"--machine", "--machine", 0, 0}, {"--name", "--name", 1, 0}, {"--no-pub", "--no-pub", 0, 0}, {"--offline", "--offline", 0, 0}, {"--output", "--output", 1, 116}, {"--packages", "--packages", 1, 120}, {"--plain-name", "--plain-name", 1, 0}, {"--reporter", "--reporter", 1, 0},
@@ -2180,11 +2188,11 @@ var options395 = Options{List: []Option{
 	{"--write", "--write", 1, 119}, {"-d", "--device-id", 1, 0}, {"-j", "--concurrency", 1, 0}, {"-o", "--output", 1, 116}, {"-r", "--reporter", 1, 0}, {"-t", "--tags", 1, 0}, {"-v", "--verbose", 0, 0}, {"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row396 = Row{Options: &options395, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row397 = Row{Options: &options27, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row400 = Row{Options: &options27, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts398 = []Act{
+var acts401 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2205,32 +2213,32 @@ var acts398 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options399 = Options{List: []Option{
+var options402 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--config", "--config", 1, 111}, {"--instance", "--instance", 1, 0}, {"--json", "--json", 0, 0}, {"--no-tail", "--no-tail", 0, 0}, {"--region", "--region", 1, 0}, {"--watch", "--watch", 0, 0}, {"-a", "--app", 1, 0},
 	{"-c", "--config", 1, 111}, {"-i", "--instance", 1, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-tail", 0, 0}, {"-r", "--region", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row400 = Row{Options: &options399, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row403 = Row{Options: &options402, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts401 = []Act{
+var acts404 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options402 = Options{List: []Option{
+var options405 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row403 = Row{Options: &options402, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row406 = Row{Options: &options405, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options404 = Options{List: []Option{
+var options407 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row405 = Row{Options: &options404, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row408 = Row{Options: &options407, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts406 = []Act{
+var acts409 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -2255,40 +2263,40 @@ var acts406 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options407 = Options{List: []Option{
+var options410 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row408 = Row{Options: &options407, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row411 = Row{Options: &options410, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row409 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row412 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options410 = Options{List: []Option{
+var options413 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row411 = Row{Options: &options410, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options412 = Options{List: []Option{
+var options415 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 33}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 33},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row413 = Row{Options: &options412, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row416 = Row{Options: &options415, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse414 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse417 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options415 = Options{List: []Option{
+var options418 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts416 = []Act{
+var acts419 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -2297,15 +2305,15 @@ var acts416 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse417 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse420 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options418 = Options{List: []Option{
+var options421 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row419 = Row{Options: &options418, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row422 = Row{Options: &options421, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts420 = []Act{
+var acts423 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2337,37 +2345,37 @@ var acts420 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row421 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row424 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options422 = Options{List: []Option{
+var options425 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse424 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse427 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options425 = Options{List: []Option{
+var options428 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row429 = Row{Options: &options428, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse427 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse430 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options428 = Options{List: []Option{
+var options431 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row429 = Row{Options: &options428, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row432 = Row{Options: &options431, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options430 = Options{List: []Option{
+var options433 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2375,9 +2383,9 @@ var options430 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row431 = Row{Options: &options430, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row434 = Row{Options: &options433, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options432 = Options{List: []Option{
+var options435 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -2392,58 +2400,58 @@ var options432 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row436 = Row{Options: &options435, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts434 = []Act{
+var acts437 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options435 = Options{List: []Option{
+var options438 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row436 = Row{Options: &options435, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options437 = Options{List: []Option{
+var options440 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row438 = Row{Options: &options437, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row441 = Row{Options: &options440, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options439 = Options{List: []Option{
+var options442 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row440 = Row{Options: &options439, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row443 = Row{Options: &options442, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options441 = Options{List: []Option{
+var options444 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse443 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse446 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options444 = Options{List: []Option{
+var options447 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row448 = Row{Options: &options447, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse446 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse449 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options447 = Options{List: []Option{
+var options450 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 0}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2451,58 +2459,58 @@ var options447 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row448 = Row{Options: &options447, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse449 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse452 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options450 = Options{List: []Option{
+var options453 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options452 = Options{List: []Option{
+var options455 = Options{List: []Option{
 	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row453 = Row{Options: &options452, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row456 = Row{Options: &options455, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options454 = Options{List: []Option{
+var options457 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--cached", "--cached", 0, 0}, {"--filters", "--filters", 0, 120}, {"--no-index", "--no-index", 0, 0}, {"--non-matching", "--non-matching", 0, 0},
 	{"--path", "--path", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"--verbose", "--verbose", 0, 0}, {"-a", "--all", 0, 0}, {"-n", "--non-matching", 0, 0},
 	{"-q", "--quiet", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "-w", 0, 33}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row455 = Row{Options: &options454, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row458 = Row{Options: &options457, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options456 = Options{List: []Option{
+var options459 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
 	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options458 = Options{List: []Option{
+var options461 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--no-overlay", "--no-overlay", 0, 33}, {"--orphan", "--orphan", 1, 0},
 	{"--ours", "--ours", 0, 33}, {"--overlay", "--no-overlay", 0, 33}, {"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 33}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33},
 	{"--track", "--track", 2, 0}, {"-2", "-3", 0, 33}, {"-3", "-3", 0, 33}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0},
 	{"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 33}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row459 = Row{Options: &options458, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse460 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse463 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options461 = Options{List: []Option{
+var options464 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row465 = Row{Options: &options464, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options463 = Options{List: []Option{
+var options466 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2514,26 +2522,26 @@ var options463 = Options{List: []Option{
 	{"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options465 = Options{List: []Option{
+var options468 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row466 = Row{Options: &options465, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse467 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse470 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options468 = Options{List: []Option{
+var options471 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options470 = Options{List: []Option{
+var options473 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2541,9 +2549,9 @@ var options470 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row471 = Row{Options: &options470, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options472 = Options{List: []Option{
+var options475 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2551,39 +2559,39 @@ var options472 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row473 = Row{Options: &options472, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options474 = Options{List: []Option{
+var options477 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
 	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row475 = Row{Options: &options474, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse476 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse479 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options477 = Options{List: []Option{
+var options480 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
-
-var options479 = Options{List: []Option{
-	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
-
-var worse481 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var row481 = Row{Options: &options480, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
 var options482 = Options{List: []Option{
-	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
-	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
+	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row483 = Row{Options: &options482, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options484 = Options{List: []Option{
+var worse484 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var options485 = Options{List: []Option{
+	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
+	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+
+var options487 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2597,148 +2605,148 @@ var options484 = Options{List: []Option{
 	{"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row485 = Row{Options: &options484, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options486 = Options{List: []Option{
-	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row487 = Row{Options: &options486, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var worse488 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options489 = Options{List: []Option{
-	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
-	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
+	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row490 = Row{Options: &options489, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options491 = Options{List: []Option{
+var worse491 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var options492 = Options{List: []Option{
+	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
+	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row493 = Row{Options: &options492, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options494 = Options{List: []Option{
 	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 33}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row492 = Row{Options: &options491, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row495 = Row{Options: &options494, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options493 = Options{List: []Option{
+var options496 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 33}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options495 = Options{List: []Option{
+var options498 = Options{List: []Option{
 	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row496 = Row{Options: &options495, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options497 = Options{List: []Option{
+var options500 = Options{List: []Option{
 	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row498 = Row{Options: &options497, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row501 = Row{Options: &options500, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options499 = Options{List: []Option{
+var options502 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
 	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row500 = Row{Options: &options499, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row503 = Row{Options: &options502, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options501 = Options{List: []Option{
+var options504 = Options{List: []Option{
 	{"--allow-unrelated-histories", "--allow-unrelated-histories", 0, 0}, {"--merge-base", "--merge-base", 1, 0}, {"--messages", "--messages", 0, 0}, {"--name-only", "--name-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--strategy-option", "--strategy-option", 1, 0}, {"--trivial-merge", "--trivial-merge", 0, 0},
 	{"--write-tree", "--write-tree", 0, 0}, {"-X", "--strategy-option", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row505 = Row{Options: &options504, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options503 = Options{List: []Option{
+var options506 = Options{List: []Option{
 	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row504 = Row{Options: &options503, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row507 = Row{Options: &options506, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options505 = Options{List: []Option{
+var options508 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options507 = Options{List: []Option{
+var options510 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row508 = Row{Options: &options507, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row511 = Row{Options: &options510, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse509 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse512 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options510 = Options{List: []Option{
+var options513 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row511 = Row{Options: &options510, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse512 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse515 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options513 = Options{List: []Option{
+var options516 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options515 = Options{List: []Option{
+var options518 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row516 = Row{Options: &options515, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row519 = Row{Options: &options518, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options517 = Options{List: []Option{
+var options520 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row518 = Row{Options: &options517, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row521 = Row{Options: &options520, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options519 = Options{List: []Option{
+var options522 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row520 = Row{Options: &options519, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row523 = Row{Options: &options522, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse521 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse524 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options522 = Options{List: []Option{
+var options525 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row523 = Row{Options: &options522, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse524 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse527 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options525 = Options{List: []Option{
+var options528 = Options{List: []Option{
 	{"--cached", "--cached", 0, 112}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse527 = []Worse{{When: []string{"<operand>", "-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: false}}
+var worse530 = []Worse{{When: []string{"-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: true}}
 
-var options528 = Options{List: []Option{
+var options531 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2750,93 +2758,93 @@ var options528 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options530 = Options{List: []Option{
+var options533 = Options{List: []Option{
 	{"--all", "--all", 0, 33}, {"--include-untracked", "--include-untracked", 0, 0}, {"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "--all", 0, 33}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0},
 	{"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-u", "--include-untracked", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row531 = Row{Options: &options530, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row534 = Row{Options: &options533, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options532 = Options{List: []Option{
+var options535 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row533 = Row{Options: &options532, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options534 = Options{List: []Option{
+var options537 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row535 = Row{Options: &options534, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row538 = Row{Options: &options537, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options536 = Options{List: []Option{
+var options539 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row537 = Row{Options: &options536, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse538 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse541 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse539 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse542 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options540 = Options{List: []Option{
+var options543 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row541 = Row{Options: &options540, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse542 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse545 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse543 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse546 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options544 = Options{List: []Option{
+var options547 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row545 = Row{Options: &options544, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row548 = Row{Options: &options547, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options546 = Options{List: []Option{
+var options549 = Options{List: []Option{
 	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row547 = Row{Options: &options546, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row550 = Row{Options: &options549, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options548 = Options{List: []Option{
+var options551 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row549 = Row{Options: &options548, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row552 = Row{Options: &options551, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options550 = Options{List: []Option{
+var options553 = Options{List: []Option{
 	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
 	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row551 = Row{Options: &options550, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options552 = Options{List: []Option{
+var options555 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row553 = Row{Options: &options552, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row556 = Row{Options: &options555, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options554 = Options{List: []Option{
+var options557 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row555 = Row{Options: &options554, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row558 = Row{Options: &options557, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options556 = Options{List: []Option{
+var options559 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2844,34 +2852,34 @@ var options556 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row557 = Row{Options: &options556, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row560 = Row{Options: &options559, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse558 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse561 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options559 = Options{List: []Option{
+var options562 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row560 = Row{Options: &options559, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row563 = Row{Options: &options562, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options561 = Options{List: []Option{
+var options564 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row562 = Row{Options: &options561, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row565 = Row{Options: &options564, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse563 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse566 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options564 = Options{List: []Option{
+var options567 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row565 = Row{Options: &options564, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row568 = Row{Options: &options567, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse566 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse569 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options567 = Options{List: []Option{
+var options570 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2885,17 +2893,17 @@ var options567 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row568 = Row{Options: &options567, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options569 = Options{List: []Option{
+var options572 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row570 = Row{Options: &options569, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row573 = Row{Options: &options572, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row571 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row574 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options572 = Options{List: []Option{
+var options575 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0},
@@ -2904,9 +2912,9 @@ var options572 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row573 = Row{Options: &options572, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row576 = Row{Options: &options575, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options574 = Options{List: []Option{
+var options577 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2914,86 +2922,86 @@ var options574 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row575 = Row{Options: &options574, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row578 = Row{Options: &options577, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse576 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse579 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row577 = Row{Options: &options567, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row580 = Row{Options: &options570, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options578 = Options{List: []Option{
+var options581 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row579 = Row{Options: &options578, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row582 = Row{Options: &options581, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options580 = Options{List: []Option{
+var options583 = Options{List: []Option{
 	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row581 = Row{Options: &options580, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row584 = Row{Options: &options583, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options582 = Options{List: []Option{
+var options585 = Options{List: []Option{
 	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row583 = Row{Options: &options582, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row586 = Row{Options: &options585, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options584 = Options{List: []Option{
+var options587 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row585 = Row{Options: &options584, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row588 = Row{Options: &options587, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options586 = Options{List: []Option{
+var options589 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row587 = Row{Options: &options586, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row590 = Row{Options: &options589, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse588 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse591 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options589 = Options{List: []Option{
+var options592 = Options{List: []Option{
 	{"-cpuprofile", "-trace", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-memprofile", "-trace", 1, 119}, {"-memrate", "-memrate", 1, 0},
 	{"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-trace", "-trace", 1, 119}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row590 = Row{Options: &options589, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row593 = Row{Options: &options592, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options591 = Options{List: []Option{
+var options594 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-merge-base", "--new-from-rev", 1, 0}, {"--new-from-patch", "--new-from-patch", 1, 114}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 87},
 	{"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119}, {"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0},
 	{"--schema", "--schema", 1, 111}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119}, {"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row592 = Row{Options: &options591, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row595 = Row{Options: &options594, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper593 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper596 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options594 = Options{List: []Option{
+var options597 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row595 = Row{Options: &options594, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row598 = Row{Options: &options597, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options596 = Options{List: []Option{
+var options599 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row597 = Row{Options: &options596, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row600 = Row{Options: &options599, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options598 = Options{List: []Option{
+var options601 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row599 = Row{Options: &options598, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row602 = Row{Options: &options601, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options600 = Options{List: []Option{
+var options603 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--project-prop", "--project-prop", 1, 68},
 	{"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--system-prop", "--system-prop", 1, 68}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0},
@@ -3003,9 +3011,9 @@ var options600 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row601 = Row{Options: &options600, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row604 = Row{Options: &options603, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts602 = []Act{
+var acts605 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -3028,25 +3036,32 @@ var acts602 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options603 = Options{List: []Option{
+var options606 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row604 = Row{Options: &options603, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row607 = Row{Options: &options606, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options605 = Options{List: []Option{
+var options608 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row606 = Row{Options: &options605, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row609 = Row{Options: &options608, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts607 = []Act{
+var acts610 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts608 = []Act{
+var options611 = Options{List: []Option{
+	{"--builder", "--builder", 1, 0}, {"--config", "--config", 1, 120}, {"--exec", "-e", 1, 120}, {"--force", "--force", 0, 0}, {"--network", "--network", 1, 33}, {"--path", "--path", 1, 111}, {"--tsconfig", "--tsconfig", 1, 111}, {"--verbose", "--verbose", 0, 0},
+	{"--webpackPath", "--webpackPath", 1, 120}, {"-b", "--builder", 1, 0}, {"-c", "--config", 1, 120}, {"-e", "-e", 1, 120}, {"-p", "--path", 1, 111},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row612 = Row{Options: &options611, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts613 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3056,38 +3071,38 @@ var acts608 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options609 = Options{List: []Option{
+var options614 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--data-dir", "--data-dir", 1, 116}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0},
 	{"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 33},
 	{"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0},
 	{"-p", "--project", 1, 33}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row610 = Row{Options: &options609, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row615 = Row{Options: &options614, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options611 = Options{List: []Option{
+var options616 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row612 = Row{Options: &options611, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row617 = Row{Options: &options616, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options613 = Options{List: []Option{
+var options618 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper614 = Wrapper{Options: &options613, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper619 = Wrapper{Options: &options618, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options615 = Options{List: []Option{
+var options620 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--pass-credentials", "--pass-credentials", 0, 33}, {"--password", "--password", 1, 33}, {"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repo", "--repo", 1, 33}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"--username", "--username", 1, 33},
 	{"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row616 = Row{Options: &options615, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row621 = Row{Options: &options620, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts617 = []Act{
+var acts622 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -3106,16 +3121,16 @@ var acts617 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row618 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row623 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options619 = Options{List: []Option{
+var options624 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row620 = Row{Options: &options619, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row625 = Row{Options: &options624, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts621 = []Act{
+var acts626 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3144,58 +3159,58 @@ var acts621 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options622 = Options{List: []Option{
+var options627 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--dyno-name", "--dyno-name", 1, 0}, {"--json", "--json", 0, 0}, {"--num", "--num", 1, 0}, {"--remote", "--remote", 1, 0}, {"--source", "--source", 1, 0}, {"--tail", "--tail", 0, 0}, {"-a", "--app", 1, 0},
 	{"-d", "--dyno-name", 1, 0}, {"-n", "--num", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--source", 1, 0}, {"-t", "--tail", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row623 = Row{Options: &options622, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row628 = Row{Options: &options627, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options624 = Options{List: []Option{
+var options629 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper625 = Wrapper{Options: &options624, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper630 = Wrapper{Options: &options629, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options626 = Options{List: []Option{
+var options631 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row627 = Row{Options: &options626, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row632 = Row{Options: &options631, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options628 = Options{List: []Option{
+var options633 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row629 = Row{Options: &options628, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row634 = Row{Options: &options633, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options630 = Options{List: []Option{
+var options635 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language631 = Language{Options: &options630, Python: false}
+var language636 = Language{Options: &options635, Python: false}
 
-var worse632 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse637 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts633 = []Act{
+var acts638 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options634 = Options{List: []Option{
+var options639 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row635 = Row{Options: &options634, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row640 = Row{Options: &options639, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse636 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse641 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options637 = Options{List: []Option{
+var options642 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--auth", "--auth", 1, 0}, {"--auth-type", "--auth-type", 1, 0}, {"--bearer", "--bearer", 1, 0}, {"--body", "--body", 0, 0}, {"--boundary", "--boundary", 1, 0}, {"--cert", "--cert", 1, 114}, {"--cert-key", "--cert-key", 1, 114},
 	{"--cert-key-pass", "--cert-key-pass", 1, 0}, {"--check-status", "--check-status", 0, 0}, {"--chunked", "--chunked", 0, 0}, {"--ciphers", "--ciphers", 1, 0}, {"--compress", "--compress", 0, 0}, {"--continue", "--continue", 0, 0}, {"--default-scheme", "--default-scheme", 1, 0}, {"--download", "--download", 0, 0},
 	{"--follow", "--follow", 0, 0}, {"--form", "--form", 0, 0}, {"--format-options", "--format-options", 1, 0}, {"--headers", "--headers", 0, 0}, {"--ignore-stdin", "--ignore-stdin", 0, 0}, {"--json", "--json", 0, 0}, {"--max-headers", "--max-headers", 1, 0}, {"--max-redirects", "--max-redirects", 1, 0},
@@ -3207,23 +3222,23 @@ var options637 = Options{List: []Option{
 	{"-x", "--compress", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row638 = Row{Options: &options637, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row643 = Row{Options: &options642, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts639 = []Act{
+var acts644 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options640 = Options{List: []Option{
+var options645 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row641 = Row{Options: &options640, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row646 = Row{Options: &options645, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options642 = Options{List: []Option{
+var options647 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3231,58 +3246,58 @@ var options642 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper643 = Wrapper{Options: &options642, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper648 = Wrapper{Options: &options647, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options644 = Options{List: []Option{
+var options649 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper645 = Wrapper{Options: &options644, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper650 = Wrapper{Options: &options649, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options646 = Options{List: []Option{
+var options651 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row647 = Row{Options: &options646, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row652 = Row{Options: &options651, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options648 = Options{List: []Option{
+var options653 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper649 = Wrapper{Options: &options648, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper654 = Wrapper{Options: &options653, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options650 = Options{List: []Option{
+var options655 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper651 = Wrapper{Options: &options650, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper656 = Wrapper{Options: &options655, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options652 = Options{List: []Option{
+var options657 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row653 = Row{Options: &options652, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row658 = Row{Options: &options657, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options654 = Options{List: []Option{
+var options659 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row655 = Row{Options: &options654, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row660 = Row{Options: &options659, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options656 = Options{List: []Option{
+var options661 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper657 = Wrapper{Options: &options656, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper662 = Wrapper{Options: &options661, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options658 = Options{List: []Option{
+var options663 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3290,68 +3305,68 @@ var options658 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row659 = Row{Options: &options658, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper660 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper665 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options661 = Options{List: []Option{
+var options666 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language662 = Language{Options: &options661, Python: false}
+var language667 = Language{Options: &options666, Python: false}
 
-var options663 = Options{List: []Option{
+var options668 = Options{List: []Option{
 	{"--no-absolute-filenames", "--no-absolute-filenames", 0, 0}, {"--rsh-command", "--rsh-command", 1, 120}, {"--to-stdout", "--to-stdout", 0, 0}, {"-D", "-D", 1, 100}, {"-F", "-F", 1, 119}, {"-I", "-I", 1, 114}, {"-J", "-J", 1, 120}, {"-O", "-O", 1, 119},
 	{"-o", "-o", 1, 119}, {"-s", "-s", 1, 33}, {"-si", "-si", 0, 0}, {"-so", "-so", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row664 = Row{Options: &options663, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row669 = Row{Options: &options668, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive665 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive670 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options666 = Options{List: []Option{
+var options671 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row667 = Row{Options: &options666, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row672 = Row{Options: &options671, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options668 = Options{List: []Option{
+var options673 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row669 = Row{Options: &options668, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row674 = Row{Options: &options673, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options670 = Options{List: []Option{
+var options675 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"--system", "--upgrade-module-path", 1, 120}, {"--upgrade-module-path", "--upgrade-module-path", 1, 120}, {"-Xstdout", "-Xstdout", 1, 119}, {"-agentlib", "-agentlib", 1, 120}, {"-bootclasspath", "--upgrade-module-path", 1, 120},
 	{"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-endorseddirs", "--upgrade-module-path", 1, 120}, {"-extdirs", "--upgrade-module-path", 1, 120}, {"-h", "-h", 1, 116}, {"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0},
 	{"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row671 = Row{Options: &options670, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row676 = Row{Options: &options675, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options672 = Options{List: []Option{
+var options677 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language673 = Language{Options: &options672, Python: false}
+var language678 = Language{Options: &options677, Python: false}
 
-var options674 = Options{List: []Option{
+var options679 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row675 = Row{Options: &options674, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row680 = Row{Options: &options679, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options676 = Options{List: []Option{
+var options681 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3362,21 +3377,21 @@ var options676 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row677 = Row{Options: &options676, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row682 = Row{Options: &options681, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options678 = Options{List: []Option{
+var options683 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row679 = Row{Options: &options678, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row684 = Row{Options: &options683, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options680 = Options{List: []Option{
+var options685 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row681 = Row{Options: &options680, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row686 = Row{Options: &options685, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options682 = Options{List: []Option{
+var options687 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3387,11 +3402,11 @@ var options682 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row683 = Row{Options: &options682, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse684 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse689 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts685 = []Act{
+var acts690 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3399,22 +3414,22 @@ var acts685 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options686 = Options{List: []Option{
+var options691 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row687 = Row{Options: &options686, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row692 = Row{Options: &options691, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options688 = Options{List: []Option{
+var options693 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row689 = Row{Options: &options688, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row694 = Row{Options: &options693, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts690 = []Act{
+var acts695 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3432,7 +3447,7 @@ var acts690 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts691 = []Act{
+var acts696 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3453,9 +3468,9 @@ var acts691 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var worse692 = []Worse{{When: []string{"load", "unload", "install"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse697 = []Worse{{When: []string{"load", "unload", "install"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts693 = []Act{
+var acts698 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3463,87 +3478,87 @@ var acts693 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options694 = Options{List: []Option{
+var options699 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Werror", "-Werror", 0, 0}, {"-Xfriend-paths", "-Xfriend-paths", 1, 0}, {"-Xplugin", "-jdk-home", 1, 120}, {"-api-version", "-api-version", 1, 0}, {"-classpath", "-classpath", 1, 0}, {"-cp", "-classpath", 1, 0}, {"-d", "-d", 1, 119},
 	{"-include-runtime", "-include-runtime", 0, 0}, {"-jdk-home", "-jdk-home", 1, 120}, {"-jvm-target", "-jvm-target", 1, 0}, {"-kotlin-home", "-jdk-home", 1, 120}, {"-language-version", "-language-version", 1, 0}, {"-module-name", "-module-name", 1, 0}, {"-no-reflect", "-no-reflect", 0, 0}, {"-no-stdlib", "-no-stdlib", 0, 0},
 	{"-nowarn", "-nowarn", 0, 0}, {"-opt-in", "-opt-in", 1, 0}, {"-progressive", "-progressive", 0, 0}, {"-script", "-script", 0, 120}, {"-verbose", "-verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row695 = Row{Options: &options694, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options696 = Options{List: []Option{
+var options701 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
 	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-help", "-help", 0, 0}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120},
 	{"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-version", "-version", 0, 0}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language697 = Language{Options: &options696, Python: false}
+var language702 = Language{Options: &options701, Python: false}
 
-var options698 = Options{List: []Option{
+var options703 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row699 = Row{Options: &options698, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row704 = Row{Options: &options703, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options700 = Options{List: []Option{
+var options705 = Options{List: []Option{
 	{"--dry-run", "--dry-run", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--output", "--output", 1, 0}, {"-f", "--filename", 1, 114}, {"-k", "--kustomize", 1, 120}, {"-n", "--namespace", 1, 0},
 	{"-o", "--output", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row701 = Row{Options: &options700, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options702 = Options{List: []Option{
+var options707 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row703 = Row{Options: &options702, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row708 = Row{Options: &options707, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse704 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse709 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse705 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse710 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options706 = Options{List: []Option{
+var options711 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper707 = Wrapper{Options: &options706, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper712 = Wrapper{Options: &options711, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options708 = Options{List: []Option{
+var options713 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row709 = Row{Options: &options708, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row714 = Row{Options: &options713, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options710 = Options{List: []Option{
+var options715 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper711 = Wrapper{Options: &options710, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper716 = Wrapper{Options: &options715, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options712 = Options{List: []Option{
+var options717 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row713 = Row{Options: &options712, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row718 = Row{Options: &options717, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options714 = Options{List: []Option{
+var options719 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag", "--tag", 1, 33}, {"--tag-file", "--tag-file", 1, 108},
 	{"-D", "-D", 1, 0}, {"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 108}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120},
 	{"-o", "--log-file", 1, 119}, {"-p", "--pattern", 1, 0}, {"-t", "--tag", 1, 33}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row715 = Row{Options: &options714, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row720 = Row{Options: &options719, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts716 = []Act{
+var acts721 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3551,7 +3566,7 @@ var acts716 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options717 = Options{List: []Option{
+var options722 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3562,53 +3577,53 @@ var options717 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row718 = Row{Options: &options717, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row723 = Row{Options: &options722, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options719 = Options{List: []Option{
+var options724 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row720 = Row{Options: &options719, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row725 = Row{Options: &options724, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options721 = Options{List: []Option{
+var options726 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row722 = Row{Options: &options721, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row727 = Row{Options: &options726, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts723 = []Act{
+var acts728 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options724 = Options{List: []Option{
+var options729 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row725 = Row{Options: &options724, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row730 = Row{Options: &options729, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options726 = Options{List: []Option{
+var options731 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row727 = Row{Options: &options726, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row732 = Row{Options: &options731, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options728 = Options{List: []Option{
+var options733 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row729 = Row{Options: &options728, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row734 = Row{Options: &options733, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options730 = Options{List: []Option{
+var options735 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row731 = Row{Options: &options730, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row736 = Row{Options: &options735, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options732 = Options{List: []Option{
+var options737 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3618,32 +3633,32 @@ var options732 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper733 = Wrapper{Options: &options732, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper738 = Wrapper{Options: &options737, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options734 = Options{List: []Option{
+var options739 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row735 = Row{Options: &options734, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row740 = Row{Options: &options739, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options736 = Options{List: []Option{
+var options741 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row737 = Row{Options: &options736, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row742 = Row{Options: &options741, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options738 = Options{List: []Option{
+var options743 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row739 = Row{Options: &options738, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row744 = Row{Options: &options743, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options740 = Options{List: []Option{
+var options745 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3653,36 +3668,36 @@ var options740 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row741 = Row{Options: &options740, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row746 = Row{Options: &options745, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options742 = Options{List: []Option{
+var options747 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 120}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 120}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row743 = Row{Options: &options742, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row748 = Row{Options: &options747, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts744 = []Act{
+var acts749 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options745 = Options{List: []Option{
+var options750 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row746 = Row{Options: &options745, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row751 = Row{Options: &options750, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse747 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse752 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts748 = []Act{
+var acts753 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3697,36 +3712,36 @@ var acts748 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options749 = Options{List: []Option{
+var options754 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row750 = Row{Options: &options749, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row755 = Row{Options: &options754, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options751 = Options{List: []Option{
+var options756 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row752 = Row{Options: &options751, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row757 = Row{Options: &options756, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options753 = Options{List: []Option{
+var options758 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row754 = Row{Options: &options753, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row759 = Row{Options: &options758, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options755 = Options{List: []Option{
+var options760 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row756 = Row{Options: &options755, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row761 = Row{Options: &options760, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse757 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse762 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts758 = []Act{
+var acts763 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3735,29 +3750,29 @@ var acts758 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options759 = Options{List: []Option{
+var options764 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper760 = Wrapper{Options: &options759, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper765 = Wrapper{Options: &options764, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options761 = Options{List: []Option{
+var options766 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper762 = Wrapper{Options: &options761, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper767 = Wrapper{Options: &options766, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options763 = Options{List: []Option{
+var options768 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row764 = Row{Options: &options763, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row769 = Row{Options: &options768, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts765 = []Act{
+var acts770 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3768,25 +3783,25 @@ var acts765 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options766 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row767 = Row{Options: &options766, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row772 = Row{Options: &options771, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options768 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 101}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 101}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row769 = Row{Options: &options768, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row774 = Row{Options: &options773, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options770 = Options{List: []Option{
+var options775 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row771 = Row{Options: &options770, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row776 = Row{Options: &options775, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts772 = []Act{
+var acts777 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3797,37 +3812,37 @@ var acts772 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options773 = Options{List: []Option{
+var options778 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row774 = Row{Options: &options773, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row779 = Row{Options: &options778, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts775 = []Act{
+var acts780 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options776 = Options{List: []Option{
+var options781 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper777 = Wrapper{Options: &options776, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper782 = Wrapper{Options: &options781, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options778 = Options{List: []Option{
+var options783 = Options{List: []Option{
 	{"--filename", "--filename", 1, 114}, {"-F", "--filename", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row779 = Row{Options: &options778, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row780 = Row{Options: &options719, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row785 = Row{Options: &options724, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts781 = []Act{
+var acts786 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var options782 = Options{List: []Option{
+var options787 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--define", "--define", 1, 68}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0},
 	{"--fail-never", "--fail-never", 0, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120},
@@ -3838,11 +3853,11 @@ var options782 = Options{List: []Option{
 	{"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row783 = Row{Options: &options782, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row788 = Row{Options: &options787, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row784 = Row{Options: &options310, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row789 = Row{Options: &options310, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options785 = Options{List: []Option{
+var options790 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3854,24 +3869,24 @@ var options785 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row786 = Row{Options: &options785, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row791 = Row{Options: &options790, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options787 = Options{List: []Option{
+var options792 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row788 = Row{Options: &options787, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row793 = Row{Options: &options792, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options789 = Options{List: []Option{
+var options794 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row790 = Row{Options: &options789, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row795 = Row{Options: &options794, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts791 = []Act{
+var acts796 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3885,7 +3900,7 @@ var acts791 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts792 = []Act{
+var acts797 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3897,29 +3912,29 @@ var acts792 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options793 = Options{List: []Option{
+var options798 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper794 = Wrapper{Options: &options793, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper799 = Wrapper{Options: &options798, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options795 = Options{List: []Option{
+var options800 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
 	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row796 = Row{Options: &options795, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row801 = Row{Options: &options800, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options797 = Options{List: []Option{
+var options802 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper798 = Wrapper{Options: &options797, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper803 = Wrapper{Options: &options802, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts799 = []Act{
+var acts804 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3930,20 +3945,20 @@ var acts799 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options800 = Options{List: []Option{
+var options805 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row801 = Row{Options: &options800, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row806 = Row{Options: &options805, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options802 = Options{List: []Option{
+var options807 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row803 = Row{Options: &options802, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row808 = Row{Options: &options807, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options804 = Options{List: []Option{
+var options809 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -3953,24 +3968,24 @@ var options804 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language805 = Language{Options: &options804, Python: false}
+var language810 = Language{Options: &options809, Python: false}
 
-var options806 = Options{List: []Option{
+var options811 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper807 = Wrapper{Options: &options806, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper812 = Wrapper{Options: &options811, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options808 = Options{List: []Option{
+var options813 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper809 = Wrapper{Options: &options808, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper814 = Wrapper{Options: &options813, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts810 = []Act{
+var acts815 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3988,7 +4003,7 @@ var acts810 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options811 = Options{List: []Option{
+var options816 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envdir", "--envdir", 1, 116}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33},
 	{"--force-python", "--force-python", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--keywords", "--keywords", 1, 0}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0},
 	{"--pre", "--pre", 0, 0}, {"--python", "-P", 1, 120}, {"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--report", "--report", 1, 119}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0},
@@ -3996,15 +4011,15 @@ var options811 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-k", "--keywords", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row812 = Row{Options: &options811, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse813 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse818 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts814 = []Act{
+var acts819 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options815 = Options{List: []Option{
+var options820 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -4016,9 +4031,9 @@ var options815 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row816 = Row{Options: &options815, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row821 = Row{Options: &options820, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options817 = Options{List: []Option{
+var options822 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -4031,11 +4046,11 @@ var options817 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row818 = Row{Options: &options817, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row823 = Row{Options: &options822, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse819 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse824 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options820 = Options{List: []Option{
+var options825 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4047,9 +4062,9 @@ var options820 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row821 = Row{Options: &options820, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row826 = Row{Options: &options825, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options822 = Options{List: []Option{
+var options827 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4060,21 +4075,21 @@ var options822 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row823 = Row{Options: &options822, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row828 = Row{Options: &options827, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row824 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row829 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse825 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse830 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row826 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row831 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options827 = Options{List: []Option{
+var options832 = Options{List: []Option{
 	{"--download-directory", "--download-directory", 1, 116}, {"--output", "--output", 1, 119}, {"-dir", "--download-directory", 1, 116}, {"-e", "-e", 1, 99}, {"-l", "-l", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row828 = Row{Options: &options827, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row833 = Row{Options: &options832, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options829 = Options{List: []Option{
+var options834 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -4082,52 +4097,52 @@ var options829 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper830 = Wrapper{Options: &options829, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper835 = Wrapper{Options: &options834, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options831 = Options{List: []Option{
+var options836 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper832 = Wrapper{Options: &options831, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper837 = Wrapper{Options: &options836, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options833 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row834 = Row{Options: &options833, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row839 = Row{Options: &options838, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options835 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"--base", "--head", 1, 82}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0},
 	{"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116},
 	{"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119}, {"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0},
 	{"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row836 = Row{Options: &options835, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row841 = Row{Options: &options840, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse837 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse842 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse838 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse843 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options839 = Options{List: []Option{
+var options844 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row840 = Row{Options: &options839, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row845 = Row{Options: &options844, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options841 = Options{List: []Option{
+var options846 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row842 = Row{Options: &options841, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row847 = Row{Options: &options846, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options843 = Options{List: []Option{
+var options848 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -4136,19 +4151,19 @@ var options843 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row844 = Row{Options: &options843, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row849 = Row{Options: &options848, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse845 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse850 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse846 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse851 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts847 = []Act{
+var acts852 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options848 = Options{List: []Option{
+var options853 = Options{List: []Option{
 	{"--alter", "--alter", 0, 109}, {"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache", "--cache", 2, 119}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119},
 	{"--coverage-html", "--coverage-html", 1, 116}, {"--dump-taint-graph", "--dump-taint-graph", 1, 119}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--file-list", "--file-list", 1, 108}, {"--filter", "--filter", 1, 102}, {"--generate-baseline", "--use-baseline", 1, 119}, {"--generate-stubs", "--dump-taint-graph", 1, 119},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--pro", "--pro", 0, 33},
@@ -4157,15 +4172,15 @@ var options848 = Options{List: []Option{
 	{"--use-baseline", "--use-baseline", 1, 119}, {"-a", "-a", 1, 120}, {"-b", "--use-baseline", 1, 119}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row849 = Row{Options: &options848, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row854 = Row{Options: &options853, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options850 = Options{List: []Option{
+var options855 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row851 = Row{Options: &options850, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row856 = Row{Options: &options855, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options852 = Options{List: []Option{
+var options857 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -4173,83 +4188,83 @@ var options852 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row853 = Row{Options: &options852, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row858 = Row{Options: &options857, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive854 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive859 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options855 = Options{List: []Option{
+var options860 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper856 = Wrapper{Options: &options855, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper861 = Wrapper{Options: &options860, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options857 = Options{List: []Option{
+var options862 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language858 = Language{Options: &options857, Python: false}
+var language863 = Language{Options: &options862, Python: false}
 
-var options859 = Options{List: []Option{
+var options864 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language860 = Language{Options: &options859, Python: false}
+var language865 = Language{Options: &options864, Python: false}
 
-var options861 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row862 = Row{Options: &options861, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row867 = Row{Options: &options866, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse863 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse868 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options864 = Options{List: []Option{
+var options869 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row865 = Row{Options: &options864, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row870 = Row{Options: &options869, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options866 = Options{List: []Option{
+var options871 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--generate-baseline", "--generate-baseline", 1, 119}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0},
 	{"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row872 = Row{Options: &options871, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options868 = Options{List: []Option{
+var options873 = Options{List: []Option{
 	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row869 = Row{Options: &options868, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row874 = Row{Options: &options873, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options870 = Options{List: []Option{
+var options875 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row871 = Row{Options: &options870, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row876 = Row{Options: &options875, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options872 = Options{List: []Option{
+var options877 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row878 = Row{Options: &options877, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options874 = Options{List: []Option{
+var options879 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -4257,64 +4272,64 @@ var options874 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row875 = Row{Options: &options874, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse876 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse881 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options877 = Options{List: []Option{
+var options882 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row878 = Row{Options: &options877, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row883 = Row{Options: &options882, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options879 = Options{List: []Option{
+var options884 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper880 = Wrapper{Options: &options879, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper885 = Wrapper{Options: &options884, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options881 = Options{List: []Option{
+var options886 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper882 = Wrapper{Options: &options881, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper887 = Wrapper{Options: &options886, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options883 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--only-changed", "--only-changed", 2, 82}, {"--output", "--output", 1, 101},
 	{"--project", "--project", 1, 0}, {"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row884 = Row{Options: &options883, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options885 = Options{List: []Option{
+var options890 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row886 = Row{Options: &options885, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row891 = Row{Options: &options890, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options887 = Options{List: []Option{
+var options892 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 111}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 111}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row888 = Row{Options: &options887, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row893 = Row{Options: &options892, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options889 = Options{List: []Option{
+var options894 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper890 = Wrapper{Options: &options889, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper895 = Wrapper{Options: &options894, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options891 = Options{List: []Option{
+var options896 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4322,56 +4337,56 @@ var options891 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row892 = Row{Options: &options891, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row897 = Row{Options: &options896, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options893 = Options{List: []Option{
+var options898 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row894 = Row{Options: &options893, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row899 = Row{Options: &options898, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse895 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse900 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options896 = Options{List: []Option{
+var options901 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
 	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row897 = Row{Options: &options896, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row902 = Row{Options: &options901, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options898 = Options{List: []Option{
+var options903 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row899 = Row{Options: &options898, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row904 = Row{Options: &options903, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options900 = Options{List: []Option{
+var options905 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row901 = Row{Options: &options900, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row906 = Row{Options: &options905, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options902 = Options{List: []Option{
+var options907 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 102},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row903 = Row{Options: &options902, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row908 = Row{Options: &options907, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse904 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse909 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options905 = Options{List: []Option{
+var options910 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--datasource-url", "--datasource-url", 1, 33}, {"--schema", "--schema", 1, 114}, {"--url", "--datasource-url", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row906 = Row{Options: &options905, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row911 = Row{Options: &options910, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts907 = []Act{
+var acts912 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4380,7 +4395,7 @@ var acts907 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options908 = Options{List: []Option{
+var options913 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4389,23 +4404,23 @@ var options908 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper909 = Wrapper{Options: &options908, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper914 = Wrapper{Options: &options913, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options910 = Options{List: []Option{
+var options915 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row911 = Row{Options: &options910, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row916 = Row{Options: &options915, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options912 = Options{List: []Option{
+var options917 = Options{List: []Option{
 	{"--archive", "--archive", 1, 119}, {"--exec", "--exec", 1, 120}, {"--formatter", "--source", 1, 120}, {"--harness", "--source", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--rc", "--rc", 1, 120}, {"--source", "--source", 1, 120}, {"--state", "--state", 1, 0},
 	{"-I", "-I", 1, 120}, {"-M", "-M", 1, 120}, {"-P", "-P", 1, 120}, {"-a", "--archive", 1, 119}, {"-b", "-b", 0, 0}, {"-e", "--exec", 1, 120}, {"-j", "--jobs", 1, 0}, {"-l", "-l", 0, 0},
 	{"-r", "-r", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row913 = Row{Options: &options912, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row918 = Row{Options: &options917, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options914 = Options{List: []Option{
+var options919 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4417,23 +4432,23 @@ var options914 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row915 = Row{Options: &options914, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row920 = Row{Options: &options919, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options916 = Options{List: []Option{
+var options921 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row917 = Row{Options: &options916, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row922 = Row{Options: &options921, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options918 = Options{List: []Option{
+var options923 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row919 = Row{Options: &options918, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row924 = Row{Options: &options923, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts920 = []Act{
+var acts925 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4450,26 +4465,26 @@ var acts920 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options921 = Options{List: []Option{
+var options926 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row922 = Row{Options: &options921, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row927 = Row{Options: &options926, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse923 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse928 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var options924 = Options{List: []Option{
+var options929 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output", "--output-file", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120},
 	{"--rcfile", "--rcfile", 1, 111}, {"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"--spelling-private-dict-file", "--spelling-private-dict-file", 1, 119}, {"-c", "-c", 1, 33}, {"-f", "--output-format", 1, 87}, {"-i", "-i", 1, 109},
 	{"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row925 = Row{Options: &options924, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row930 = Row{Options: &options929, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options926 = Options{List: []Option{
+var options931 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
 	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
 	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 1, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
@@ -4483,13 +4498,13 @@ var options926 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row927 = Row{Options: &options926, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row932 = Row{Options: &options931, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse928 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse933 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse929 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse934 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts930 = []Act{
+var acts935 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4516,7 +4531,7 @@ var acts930 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts931 = []Act{
+var acts936 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4533,13 +4548,13 @@ var acts931 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options932 = Options{List: []Option{
+var options937 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper933 = Wrapper{Options: &options932, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper938 = Wrapper{Options: &options937, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts934 = []Act{
+var acts939 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4554,18 +4569,18 @@ var acts934 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options935 = Options{List: []Option{
+var options940 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options936 = Options{List: []Option{
+var options941 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row937 = Row{Options: &options936, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row942 = Row{Options: &options941, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts938 = []Act{
+var acts943 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4595,15 +4610,15 @@ var acts938 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options939 = Options{List: []Option{
+var options944 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper940 = Wrapper{Options: &options939, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper945 = Wrapper{Options: &options944, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts941 = []Act{
+var acts946 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4621,7 +4636,7 @@ var acts941 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts942 = []Act{
+var acts947 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4632,7 +4647,7 @@ var acts942 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options943 = Options{List: []Option{
+var options948 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4640,37 +4655,37 @@ var options943 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row944 = Row{Options: &options943, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row949 = Row{Options: &options948, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options945 = Options{List: []Option{
+var options950 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row946 = Row{Options: &options945, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row951 = Row{Options: &options950, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options947 = Options{List: []Option{
+var options952 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row948 = Row{Options: &options947, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row953 = Row{Options: &options952, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse949 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse954 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options950 = Options{List: []Option{
+var options955 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row951 = Row{Options: &options950, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row956 = Row{Options: &options955, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options952 = Options{List: []Option{
+var options957 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4679,11 +4694,11 @@ var options952 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row953 = Row{Options: &options952, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row958 = Row{Options: &options957, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse954 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse959 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts955 = []Act{
+var acts960 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4695,39 +4710,39 @@ var acts955 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var options956 = Options{List: []Option{
+var options961 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--cache-root", "--cache-root", 1, 116}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120},
 	{"--out", "--out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109},
 	{"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row957 = Row{Options: &options956, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options958 = Options{List: []Option{
+var options963 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language959 = Language{Options: &options958, Python: false}
+var language964 = Language{Options: &options963, Python: false}
 
-var options960 = Options{List: []Option{
+var options965 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row961 = Row{Options: &options960, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row966 = Row{Options: &options965, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse962 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse967 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options963 = Options{List: []Option{
+var options968 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row964 = Row{Options: &options963, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row969 = Row{Options: &options968, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options965 = Options{List: []Option{
+var options970 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4736,37 +4751,37 @@ var options965 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row966 = Row{Options: &options965, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row971 = Row{Options: &options970, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options967 = Options{List: []Option{
+var options972 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper968 = Wrapper{Options: &options967, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper973 = Wrapper{Options: &options972, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options969 = Options{List: []Option{
+var options974 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--print", "--print", 1, 87},
 	{"--sysroot", "--sysroot", 1, 120}, {"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row970 = Row{Options: &options969, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row975 = Row{Options: &options974, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options971 = Options{List: []Option{
+var options976 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row972 = Row{Options: &options971, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row977 = Row{Options: &options976, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options973 = Options{List: []Option{
+var options978 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row974 = Row{Options: &options973, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row979 = Row{Options: &options978, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options975 = Options{List: []Option{
+var options980 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4778,187 +4793,187 @@ var options975 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row976 = Row{Options: &options975, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row981 = Row{Options: &options980, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options977 = Options{List: []Option{
+var options982 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row978 = Row{Options: &options977, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row983 = Row{Options: &options982, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options979 = Options{List: []Option{
+var options984 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row980 = Row{Options: &options979, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row985 = Row{Options: &options984, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options981 = Options{List: []Option{
+var options986 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row982 = Row{Options: &options981, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row987 = Row{Options: &options986, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options983 = Options{List: []Option{
+var options988 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row984 = Row{Options: &options983, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row989 = Row{Options: &options988, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse985 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse990 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options986 = Options{List: []Option{
+var options991 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row987 = Row{Options: &options986, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row992 = Row{Options: &options991, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts988 = []Act{
+var acts993 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options989 = Options{List: []Option{
+var options994 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper990 = Wrapper{Options: &options989, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper995 = Wrapper{Options: &options994, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options991 = Options{List: []Option{
+var options996 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row992 = Row{Options: &options991, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row997 = Row{Options: &options996, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options993 = Options{List: []Option{
+var options998 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row994 = Row{Options: &options993, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row999 = Row{Options: &options998, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options995 = Options{List: []Option{
+var options1000 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper996 = Wrapper{Options: &options995, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1001 = Wrapper{Options: &options1000, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options997 = Options{List: []Option{
+var options1002 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper998 = Wrapper{Options: &options997, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1003 = Wrapper{Options: &options1002, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options999 = Options{List: []Option{
+var options1004 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1000 = Row{Options: &options999, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1005 = Row{Options: &options1004, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1001 = Options{List: []Option{
+var options1006 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1002 = Row{Options: &options1001, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row1007 = Row{Options: &options1006, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options1003 = Options{List: []Option{
+var options1008 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1004 = Row{Options: &options1003, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1009 = Row{Options: &options1008, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1005 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"--repeat", "--repeat", 0, 0}, {"--zero-terminated", "--zero-terminated", 0, 0}, {"-e", "--echo", 0, 0},
 	{"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0}, {"-o", "--output", 1, 119}, {"-r", "--repeat", 0, 0}, {"-z", "--zero-terminated", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1006 = Row{Options: &options1005, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1011 = Row{Options: &options1010, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1007 = Options{List: []Option{
+var options1012 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1008 = Wrapper{Options: &options1007, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper1013 = Wrapper{Options: &options1012, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options1009 = Options{List: []Option{
+var options1014 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1010 = Wrapper{Options: &options1009, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper1015 = Wrapper{Options: &options1014, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options1011 = Options{List: []Option{
+var options1016 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1012 = Row{Options: &options1011, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1017 = Row{Options: &options1016, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1013 = Options{List: []Option{
+var options1018 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1014 = Row{Options: &options1013, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1019 = Row{Options: &options1018, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1015 = Options{List: []Option{
+var options1020 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1016 = Row{Options: &options1015, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1021 = Row{Options: &options1020, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1017 = Options{List: []Option{
+var options1022 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1018 = Row{Options: &options1017, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1023 = Row{Options: &options1022, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1019 = Options{List: []Option{
+var options1024 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1020 = Row{Options: &options1019, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1025 = Row{Options: &options1024, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1021 = Options{List: []Option{
+var options1026 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1022 = Row{Options: &options1021, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row1027 = Row{Options: &options1026, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options1023 = Options{List: []Option{
+var options1028 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1024 = Wrapper{Options: &options1023, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1029 = Wrapper{Options: &options1028, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1025 = Options{List: []Option{
+var options1030 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1026 = Row{Options: &options1025, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1031 = Row{Options: &options1030, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1027 = Options{List: []Option{
+var options1032 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4968,28 +4983,28 @@ var options1027 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1028 = Row{Options: &options1027, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1033 = Row{Options: &options1032, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1029 = Options{List: []Option{
+var options1034 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1030 = Row{Options: &options1029, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1035 = Row{Options: &options1034, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1031 = Options{List: []Option{
+var options1036 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1032 = Wrapper{Options: &options1031, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1037 = Wrapper{Options: &options1036, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1033 = Options{List: []Option{
+var options1038 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1034 = Row{Options: &options1033, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1039 = Row{Options: &options1038, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1035 = Options{List: []Option{
+var options1040 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4999,9 +5014,9 @@ var options1035 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1036 = Wrapper{Options: &options1035, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1041 = Wrapper{Options: &options1040, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts1037 = []Act{
+var acts1042 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -5021,16 +5036,16 @@ var acts1037 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options1038 = Options{List: []Option{
+var options1043 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1044 = Row{Options: &options1043, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1040 = Options{List: []Option{
+var options1045 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -5038,19 +5053,19 @@ var options1040 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1041 = Row{Options: &options1040, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1046 = Row{Options: &options1045, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1042 = Options{List: []Option{
+var options1047 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1043 = Row{Options: &options1042, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1048 = Row{Options: &options1047, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1044 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse1049 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts1045 = []Act{
+var acts1050 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -5059,17 +5074,17 @@ var acts1045 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1046 = Options{List: []Option{
+var options1051 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1047 = Row{Options: &options1046, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1052 = Row{Options: &options1051, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1048 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1053 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1049 = Options{List: []Option{
+var options1054 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -5078,21 +5093,21 @@ var options1049 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1050 = Wrapper{Options: &options1049, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper1055 = Wrapper{Options: &options1054, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options1051 = Options{List: []Option{
+var options1056 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1052 = Row{Options: &options1051, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1057 = Row{Options: &options1056, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1053 = Options{List: []Option{
+var options1058 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1054 = Row{Options: &options1053, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1059 = Row{Options: &options1058, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1055 = Options{List: []Option{
+var options1060 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -5101,17 +5116,17 @@ var options1055 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1061 = Row{Options: &options1060, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1057 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1062 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1058 = []Act{
+var acts1063 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1059 = Options{List: []Option{
+var options1064 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -5122,16 +5137,20 @@ var options1059 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1060 = Row{Options: &options1059, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1065 = Row{Options: &options1064, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1061 = Options{List: []Option{
+var row1066 = Row{Options: &options1020, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse1067 = []Worse{{When: []string{"/*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options1068 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1062 = Wrapper{Options: &options1061, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1069 = Wrapper{Options: &options1068, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1063 = Options{List: []Option{
+var options1070 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -5140,21 +5159,21 @@ var options1063 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1064 = Row{Options: &options1063, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1071 = Row{Options: &options1070, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1065 = Options{List: []Option{
+var options1072 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1066 = Row{Options: &options1065, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1073 = Row{Options: &options1072, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1067 = Options{List: []Option{
+var options1074 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1068 = Row{Options: &options1067, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1075 = Row{Options: &options1074, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1069 = []Act{
+var acts1076 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -5168,102 +5187,102 @@ var acts1069 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1070 = Options{List: []Option{
+var options1077 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1071 = Row{Options: &options1070, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1078 = Row{Options: &options1077, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1072 = Options{List: []Option{
+var options1079 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1073 = Row{Options: &options1072, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1080 = Row{Options: &options1079, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1074 = Options{List: []Option{
+var options1081 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1075 = Row{Options: &options1074, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1082 = Row{Options: &options1081, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1076 = Options{List: []Option{
+var options1083 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1077 = Wrapper{Options: &options1076, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1084 = Wrapper{Options: &options1083, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1078 = Options{List: []Option{
+var options1085 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1079 = Wrapper{Options: &options1078, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1086 = Wrapper{Options: &options1085, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1080 = Options{List: []Option{
+var options1087 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1081 = Row{Options: &options1080, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1088 = Row{Options: &options1087, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1082 = Options{List: []Option{
+var options1089 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1083 = Row{Options: &options1082, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1090 = Row{Options: &options1089, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1084 = Options{List: []Option{
+var options1091 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1085 = Wrapper{Options: &options1084, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1092 = Wrapper{Options: &options1091, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1086 = Options{List: []Option{
+var options1093 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1087 = Row{Options: &options1086, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1094 = Row{Options: &options1093, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1088 = Options{List: []Option{
+var options1095 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1089 = Row{Options: &options1088, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1096 = Row{Options: &options1095, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1090 = Options{List: []Option{
+var options1097 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1091 = Row{Options: &options1090, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1098 = Row{Options: &options1097, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1092 = Options{List: []Option{
+var options1099 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1093 = Wrapper{Options: &options1092, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1100 = Wrapper{Options: &options1099, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1094 = Options{List: []Option{
+var options1101 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1095 = Row{Options: &options1094, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1102 = Row{Options: &options1101, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1096 = Options{List: []Option{
+var options1103 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5271,43 +5290,50 @@ var options1096 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1097 = Row{Options: &options1096, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1104 = Row{Options: &options1103, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1098 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1105 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1099 = Options{List: []Option{
+var options1106 = Options{List: []Option{
+	{"--config", "--config", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 120}, {"--error", "--ignore", 1, 0}, {"--exit-zero", "--exit-zero", 0, 0}, {"--extra-search-path", "--extra-search-path", 1, 111}, {"--fix", "--fix", 0, 109}, {"--ignore", "--ignore", 1, 0},
+	{"--output-format", "--output-format", 1, 0}, {"--project", "--project", 1, 100}, {"--python", "--venv", 1, 120}, {"--typeshed", "--custom-typeshed-dir", 1, 120}, {"--venv", "--venv", 1, 120}, {"--warn", "--ignore", 1, 0}, {"-W", "-W", 0, 0}, {"-c", "--config", 1, 33},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row1107 = Row{Options: &options1106, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1108 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1100 = Row{Options: &options1099, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1109 = Row{Options: &options1108, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1101 = []Act{
+var acts1110 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1102 = Options{List: []Option{
+var options1111 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1103 = Wrapper{Options: &options1102, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1112 = Wrapper{Options: &options1111, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1104 = Options{List: []Option{
+var options1113 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1105 = Row{Options: &options1104, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1114 = Row{Options: &options1113, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1106 = Options{List: []Option{
+var options1115 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1107 = Row{Options: &options1106, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1116 = Row{Options: &options1115, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1108 = Options{List: []Option{
+var options1117 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5315,25 +5341,25 @@ var options1108 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1109 = Wrapper{Options: &options1108, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1118 = Wrapper{Options: &options1117, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1110 = Options{List: []Option{
+var options1119 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1111 = Row{Options: &options1110, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1120 = Row{Options: &options1119, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1112 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1121 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1113 = Options{List: []Option{
+var options1122 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1114 = Row{Options: &options1113, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1123 = Row{Options: &options1122, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1115 = []Act{
+var acts1124 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5355,33 +5381,33 @@ var acts1115 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1116 = Options{List: []Option{
+var options1125 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1117 = Row{Options: &options1116, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1126 = Row{Options: &options1125, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1118 = Options{List: []Option{
+var options1127 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1119 = Row{Options: &options1118, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1128 = Row{Options: &options1127, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1120 = Options{List: []Option{
+var options1129 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1121 = Row{Options: &options1120, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1130 = Row{Options: &options1129, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1122 = Options{List: []Option{
+var options1131 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5391,26 +5417,26 @@ var options1122 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1123 = Wrapper{Options: &options1122, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1132 = Wrapper{Options: &options1131, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1124 = Options{List: []Option{
+var options1133 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1125 = Wrapper{Options: &options1124, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1134 = Wrapper{Options: &options1133, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1126 = Options{List: []Option{
+var options1135 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1127 = Row{Options: &options1126, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1136 = Row{Options: &options1135, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1128 = Row{Options: &options1126, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1137 = Row{Options: &options1135, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1129 = Options{List: []Option{
+var options1138 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5421,9 +5447,9 @@ var options1129 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1130 = Row{Options: &options1129, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1139 = Row{Options: &options1138, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1131 = Options{List: []Option{
+var options1140 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5431,9 +5457,9 @@ var options1131 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1132 = Wrapper{Options: &options1131, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1141 = Wrapper{Options: &options1140, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1133 = Options{List: []Option{
+var options1142 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5443,15 +5469,15 @@ var options1133 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1134 = Wrapper{Options: &options1133, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1143 = Wrapper{Options: &options1142, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1135 = Options{List: []Option{
+var options1144 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1136 = Row{Options: &options1135, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1145 = Row{Options: &options1144, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1137 = Options{List: []Option{
+var options1146 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5463,26 +5489,26 @@ var options1137 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1138 = Row{Options: &options1137, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1147 = Row{Options: &options1146, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1139 = []Act{
+var acts1148 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1140 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1149 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1141 = Options{List: []Option{
+var options1150 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1142 = Row{Options: &options1141, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1151 = Row{Options: &options1150, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1143 = []Act{
+var acts1152 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5506,66 +5532,66 @@ var acts1143 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1144 = Options{List: []Option{
+var options1153 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1145 = Wrapper{Options: &options1144, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1154 = Wrapper{Options: &options1153, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1146 = Options{List: []Option{
+var options1155 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1147 = Row{Options: &options1146, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1156 = Row{Options: &options1155, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1148 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1157 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1149 = Options{List: []Option{
+var options1158 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1150 = Row{Options: &options1149, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1159 = Row{Options: &options1158, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1151 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1160 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1152 = Options{List: []Option{
+var options1161 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1153 = Row{Options: &options1152, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1162 = Row{Options: &options1161, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1154 = Options{List: []Option{
+var options1163 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1155 = Row{Options: &options1154, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1164 = Row{Options: &options1163, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1156 = Options{List: []Option{
+var options1165 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1157 = Row{Options: &options1156, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1166 = Row{Options: &options1165, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1158 = Options{List: []Option{
+var options1167 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1159 = Row{Options: &options1158, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1168 = Row{Options: &options1167, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1160 = Options{List: []Option{
+var options1169 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5574,11 +5600,11 @@ var options1160 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1161 = Row{Options: &options1160, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1170 = Row{Options: &options1169, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1162 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1171 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1163 = Options{List: []Option{
+var options1172 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5586,15 +5612,15 @@ var options1163 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1164 = Row{Options: &options1163, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1173 = Row{Options: &options1172, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1165 = Options{List: []Option{
+var options1174 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1166 = Row{Options: &options1165, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1175 = Row{Options: &options1174, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5650,7 +5676,11 @@ var commands = [...]Command{
 	{Name: "aider-chat", Is: 0x100000000},
 	{Name: "air", Row: &row24, Is: 0x2000000000},
 	{Name: "alacritty", Is: 0x4},
-	{Name: "alembic", Arity: 2, Is: 0x2000080010, Destroys: acts25},
+	{Name: "alembic", Arity: 2, Is: 0x2000080010, Parent: true, Destroys: acts25},
+	{Name: "alembic branches", Risk: 2},
+	{Name: "alembic current", Risk: 2},
+	{Name: "alembic heads", Risk: 2},
+	{Name: "alembic history", Risk: 2},
 	{Name: "alias", Inspector: "state", Is: 0x80000104000, Risk: 5},
 	{Name: "alot", Destroys: acts21},
 	{Name: "amazon-q", Is: 0x100000000},
@@ -5721,6 +5751,8 @@ var commands = [...]Command{
 	{Name: "asr", Destroys: acts52},
 	{Name: "astro", Row: &row54, Is: 0x2000080018, Parent: true},
 	{Name: "astro build", Risk: 2},
+	{Name: "astro check", Risk: 2},
+	{Name: "astro dev", Risk: 2},
 	{Name: "at", Inspector: "cron", Is: 0x104000},
 	{Name: "aterm", Is: 0x4},
 	{Name: "atlas", Destroys: acts55},
@@ -5799,8 +5831,19 @@ var commands = [...]Command{
 	{Name: "az account", Is: 0x100000},
 	{Name: "az keyvault", Is: 0x100000},
 	{Name: "az login", Row: &row71, Is: 0x100000},
+	{Name: "az network", Parent: true},
+	{Name: "az network *", Parent: true},
+	{Name: "az network * list", Risk: 4},
+	{Name: "az network * show", Risk: 4},
+	{Name: "az sql", Parent: true},
+	{Name: "az sql server", Parent: true},
+	{Name: "az sql server list", Risk: 4},
+	{Name: "az sql server show", Risk: 4},
 	{Name: "az ssh", Row: &row71},
-	{Name: "az storage"},
+	{Name: "az storage", Parent: true},
+	{Name: "az storage account", Parent: true},
+	{Name: "az storage account list", Risk: 4},
+	{Name: "az storage account show", Risk: 4},
 	{Name: "az storage blob"},
 	{Name: "az storage blob download", Transfer: &options82},
 	{Name: "az storage blob download-batch", Transfer: &options82},
@@ -6729,28 +6772,29 @@ var commands = [...]Command{
 	{Name: "fghack", Is: 0x4},
 	{Name: "file", Row: &row386, Risk: 1},
 	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse387, Destroys: acts388, Wipes: "found"},
+	{Name: "findstr", Row: &row390, Risk: 1, Worse: worse391},
 	{Name: "finger", Row: &row42},
-	{Name: "firebase", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts389, Recursive: []string{"*"}},
+	{Name: "firebase", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts392, Recursive: []string{"*"}},
 	{Name: "firebase deploy", Transfer: &options85},
 	{Name: "firejail", Is: 0x4},
 	{Name: "firewall-cmd", Destroys: acts363},
 	{Name: "firmwarepasswd", Destroys: acts10},
 	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts390},
+	{Name: "fkill", Destroys: acts393},
 	{Name: "flake8", Row: &row91, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "flang", Is: 0x200},
 	{Name: "flashrom", Destroys: acts90},
-	{Name: "flask", Arity: 2, Destroys: acts391},
+	{Name: "flask", Arity: 2, Destroys: acts394},
 	{Name: "flask shell", Is: 0x100800},
 	{Name: "flatpak", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row133, Destroys: acts392},
+	{Name: "flit", Row: &row133, Destroys: acts395},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper394},
-	{Name: "flutter", Row: &row396, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts157},
+	{Name: "flox activate", Wrapper: &wrapper397},
+	{Name: "flutter", Row: &row399, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts157},
 	{Name: "flutter analyze", Risk: 2},
 	{Name: "flutter build", Risk: 2},
 	{Name: "flutter devices", Risk: 2},
@@ -6762,17 +6806,17 @@ var commands = [...]Command{
 	{Name: "flutter upgrade", Is: 0x100000},
 	{Name: "flux", Row: &row28, Arity: 2, Destroys: acts41},
 	{Name: "fluxcd", Destroys: acts41},
-	{Name: "fly", Row: &row397, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts398},
-	{Name: "fly logs", Row: &row400, Risk: 4},
-	{Name: "fly status", Row: &row400, Risk: 4},
-	{Name: "flyway", Destroys: acts401},
-	{Name: "fmt", Row: &row403, Risk: 1},
-	{Name: "fold", Row: &row405, Risk: 1},
+	{Name: "fly", Row: &row400, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts401},
+	{Name: "fly logs", Row: &row403, Risk: 4},
+	{Name: "fly status", Row: &row403, Risk: 4},
+	{Name: "flyway", Destroys: acts404},
+	{Name: "fmt", Row: &row406, Risk: 1},
+	{Name: "fold", Row: &row408, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreground", Is: 0x4},
 	{Name: "foreman", Is: 0x2000000004},
-	{Name: "forever", Arity: 2, Destroys: acts406},
+	{Name: "forever", Arity: 2, Destroys: acts409},
 	{Name: "forge", Is: 0x2000000018},
 	{Name: "forgecode", Is: 0x100000000},
 	{Name: "format", Is: 0x4000000000, Destroys: acts90},
@@ -6786,12 +6830,12 @@ var commands = [...]Command{
 	{Name: "fsck.*", Destroys: acts90},
 	{Name: "fsi", Is: 0x100000},
 	{Name: "ftp", Row: &row42, Is: 0x28000400000, Risk: 4},
-	{Name: "fuser", Row: &row408, Is: 0x100000020000, Risk: 6, Destroys: acts390},
+	{Name: "fuser", Row: &row411, Is: 0x100000020000, Risk: 6, Destroys: acts393},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
 	{Name: "fwupdmgr", Destroys: acts90},
-	{Name: "fx", Row: &row409, Risk: 5},
-	{Name: "fzf", Row: &row411, Risk: 5},
+	{Name: "fx", Row: &row412, Risk: 5},
+	{Name: "fzf", Row: &row414, Risk: 5},
 	{Name: "g++", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gam", Destroys: acts16},
 	{Name: "gamemoderun", Wrapper: &wrapper12},
@@ -6802,7 +6846,7 @@ var commands = [...]Command{
 	{Name: "gatsby", Row: &row89},
 	{Name: "gcc", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language8},
-	{Name: "gcloud", Row: &row413, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse414, Parent: true, Destroys: acts114, Recursive: []string{"*"}},
+	{Name: "gcloud", Row: &row416, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse417, Parent: true, Destroys: acts114, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Risk: 4, Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
@@ -6830,10 +6874,10 @@ var commands = [...]Command{
 	{Name: "gcloud secrets", Is: 0x100000},
 	{Name: "gcloud ssh", Row: &row71},
 	{Name: "gcloud storage", Parent: true},
-	{Name: "gcloud storage cp", Transfer: &options415},
+	{Name: "gcloud storage cp", Transfer: &options418},
 	{Name: "gcloud storage ls", Risk: 4},
-	{Name: "gcloud storage mv", Transfer: &options415},
-	{Name: "gcloud storage rsync", Transfer: &options415},
+	{Name: "gcloud storage mv", Transfer: &options418},
+	{Name: "gcloud storage rsync", Transfer: &options418},
 	{Name: "gconftool-2", Destroys: acts111},
 	{Name: "gcore", Is: 0x20000},
 	{Name: "gdb", Row: &row106, Wrapper: &wrapper182, Is: 0x20000},
@@ -6841,7 +6885,7 @@ var commands = [...]Command{
 	{Name: "gdc", Is: 0x200},
 	{Name: "gdisk", Is: 0x4000000000, Destroys: acts90},
 	{Name: "gel", Is: 0x4000000},
-	{Name: "gem", Row: &row141, Arity: 2, Is: 0x10000040100000, Destroys: acts416},
+	{Name: "gem", Row: &row141, Arity: 2, Is: 0x10000040100000, Destroys: acts419},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x100000000},
@@ -6849,41 +6893,41 @@ var commands = [...]Command{
 	{Name: "genie", Is: 0x4},
 	{Name: "gerrit", Destroys: acts150},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse417},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse420},
 	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language8},
 	{Name: "gfortran", Row: &row49, Is: 0x200},
-	{Name: "gh", Row: &row419, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts420},
+	{Name: "gh", Row: &row422, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts423},
 	{Name: "gh agent-task", Is: 0x100000000},
-	{Name: "gh alias", Row: &row421, Is: 0x100000},
-	{Name: "gh api", Row: &row423, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse424},
-	{Name: "gh attestation", Row: &row421},
-	{Name: "gh auth", Row: &row421, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row426, Risk: 4, Worse: worse427},
-	{Name: "gh browse", Row: &row429, Risk: 4},
-	{Name: "gh cache", Row: &row429},
-	{Name: "gh codespace", Row: &row421},
+	{Name: "gh alias", Row: &row424, Is: 0x100000},
+	{Name: "gh api", Row: &row426, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse427},
+	{Name: "gh attestation", Row: &row424},
+	{Name: "gh auth", Row: &row424, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row429, Risk: 4, Worse: worse430},
+	{Name: "gh browse", Row: &row432, Risk: 4},
+	{Name: "gh cache", Row: &row432},
+	{Name: "gh codespace", Row: &row424},
 	{Name: "gh codespace ssh", Row: &row71},
-	{Name: "gh config", Row: &row421, Is: 0x110000},
+	{Name: "gh config", Row: &row424, Is: 0x110000},
 	{Name: "gh copilot", Is: 0x100000000},
-	{Name: "gh cs", Row: &row421},
-	{Name: "gh ext", Row: &row421},
-	{Name: "gh extension", Row: &row421, Is: 0x100000},
-	{Name: "gh gist", Row: &row429},
+	{Name: "gh cs", Row: &row424},
+	{Name: "gh ext", Row: &row424},
+	{Name: "gh extension", Row: &row424, Is: 0x100000},
+	{Name: "gh gist", Row: &row432},
 	{Name: "gh gist create", Row: &row71},
 	{Name: "gh gist edit", Row: &row71},
-	{Name: "gh gpg-key", Row: &row421},
-	{Name: "gh issue", Row: &row429, Arity: 3, Parent: true},
+	{Name: "gh gpg-key", Row: &row424},
+	{Name: "gh issue", Row: &row432, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row429},
+	{Name: "gh label", Row: &row432},
 	{Name: "gh models", Is: 0x100000000},
-	{Name: "gh org", Row: &row429},
-	{Name: "gh pr", Row: &row429, Arity: 3, Parent: true},
+	{Name: "gh org", Row: &row432},
+	{Name: "gh pr", Row: &row432, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -6897,153 +6941,153 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row429},
-	{Name: "gh release", Row: &row429, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row432},
+	{Name: "gh release", Row: &row432, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row429, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row432, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row429},
-	{Name: "gh run", Row: &row429, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row432},
+	{Name: "gh run", Row: &row432, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row429, Risk: 4},
-	{Name: "gh secret", Row: &row421, Is: 0x100000},
-	{Name: "gh skill", Row: &row421},
-	{Name: "gh ssh-key", Row: &row421},
-	{Name: "gh status", Row: &row429, Risk: 4},
-	{Name: "gh variable", Row: &row421},
-	{Name: "gh workflow", Row: &row429, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row432, Risk: 4},
+	{Name: "gh secret", Row: &row424, Is: 0x100000},
+	{Name: "gh skill", Row: &row424},
+	{Name: "gh ssh-key", Row: &row424},
+	{Name: "gh status", Row: &row432, Risk: 4},
+	{Name: "gh variable", Row: &row424},
+	{Name: "gh workflow", Row: &row432, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row431, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row434, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
 	{Name: "ghci", Language: &language8, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
 	{Name: "ghz", Destroys: acts375},
-	{Name: "ginkgo", Row: &row433, Is: 0x8},
-	{Name: "gio", Row: &row60, Destroys: acts434, Wipes: "removed"},
-	{Name: "git", Row: &row436, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row438, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row440, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git annotate", Row: &row442, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row440, Inspector: "gitapply", Risk: 3, Worse: worse443},
+	{Name: "ginkgo", Row: &row436, Is: 0x8},
+	{Name: "gio", Row: &row60, Destroys: acts437, Wipes: "removed"},
+	{Name: "git", Row: &row439, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row441, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row443, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git annotate", Row: &row445, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row443, Inspector: "gitapply", Risk: 3, Worse: worse446},
 	{Name: "git archimport", Row: &row60},
-	{Name: "git archive", Row: &row445, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse446},
-	{Name: "git blame", Row: &row442, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row448, Is: 0x100040, Risk: 1, Worse: worse449},
+	{Name: "git archive", Row: &row448, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse449},
+	{Name: "git blame", Row: &row445, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row451, Is: 0x100040, Risk: 1, Worse: worse452},
 	{Name: "git bugreport", Row: &row60},
-	{Name: "git bundle", Row: &row451, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row453, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row455, Risk: 1},
-	{Name: "git check-ignore", Row: &row455, Risk: 1},
-	{Name: "git check-ref-format", Row: &row457, Risk: 1},
-	{Name: "git checkout", Row: &row459, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse460},
-	{Name: "git checkout-index", Row: &row462, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row464, Risk: 1},
-	{Name: "git cherry-pick", Row: &row466, Is: 0x1000000000, Risk: 3, Worse: worse467},
+	{Name: "git bundle", Row: &row454, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row456, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row458, Risk: 1},
+	{Name: "git check-ignore", Row: &row458, Risk: 1},
+	{Name: "git check-ref-format", Row: &row460, Risk: 1},
+	{Name: "git checkout", Row: &row462, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse463},
+	{Name: "git checkout-index", Row: &row465, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row467, Risk: 1},
+	{Name: "git cherry-pick", Row: &row469, Is: 0x1000000000, Risk: 3, Worse: worse470},
 	{Name: "git citool", Row: &row60},
-	{Name: "git clean", Row: &row469, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row471, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row473, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row475, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse476, Parent: true},
+	{Name: "git clean", Row: &row472, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row474, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row476, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row478, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse479, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
-	{Name: "git config edit", Row: &row478, Risk: 5},
+	{Name: "git config edit", Row: &row481, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row457, Risk: 1},
+	{Name: "git count-objects", Row: &row460, Risk: 1},
 	{Name: "git credential", Row: &row60, Is: 0x100000},
 	{Name: "git credential-cache", Row: &row60},
 	{Name: "git credential-store", Row: &row60},
 	{Name: "git cvsimport", Row: &row60},
 	{Name: "git cvsserver", Row: &row60},
 	{Name: "git daemon", Row: &row60},
-	{Name: "git describe", Row: &row457, Is: 0x40, Risk: 1},
+	{Name: "git describe", Row: &row460, Is: 0x40, Risk: 1},
 	{Name: "git diagnose", Row: &row60},
-	{Name: "git diff", Row: &row464, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row464, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row464, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row464, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row480, Inspector: "gitshow"},
+	{Name: "git diff", Row: &row467, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row467, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row467, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row467, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row483, Inspector: "gitshow"},
 	{Name: "git fast-export", Row: &row60, Shows: "objects"},
 	{Name: "git fast-import", Row: &row60, Risk: 6},
-	{Name: "git fetch", Row: &row471, Inspector: "gitfetch", Risk: 4, Worse: worse481},
-	{Name: "git fetch-pack", Row: &row471},
-	{Name: "git filter-branch", Row: &row483, Is: 0x100000, Risk: 6},
+	{Name: "git fetch", Row: &row474, Inspector: "gitfetch", Risk: 4, Worse: worse484},
+	{Name: "git fetch-pack", Row: &row474},
+	{Name: "git filter-branch", Row: &row486, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
 	{Name: "git flow", Row: &row60, Arity: 3},
-	{Name: "git for-each-ref", Row: &row457, Risk: 1},
+	{Name: "git for-each-ref", Row: &row460, Risk: 1},
 	{Name: "git for-each-repo", Row: &row60},
-	{Name: "git format-patch", Row: &row485, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row487, Risk: 1},
-	{Name: "git gc", Row: &row462, Is: 0x100000, Risk: 3, Worse: worse488},
-	{Name: "git get-tar-commit-id", Row: &row457, Risk: 1},
+	{Name: "git format-patch", Row: &row488, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row490, Risk: 1},
+	{Name: "git gc", Row: &row465, Is: 0x100000, Risk: 3, Worse: worse491},
+	{Name: "git get-tar-commit-id", Row: &row460, Risk: 1},
 	{Name: "git gitk", Row: &row60},
-	{Name: "git grep", Row: &row490, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git grep", Row: &row493, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
 	{Name: "git gui", Row: &row60},
-	{Name: "git hash-object", Row: &row492, Inspector: "gitadd", Risk: 1},
+	{Name: "git hash-object", Row: &row495, Inspector: "gitadd", Risk: 1},
 	{Name: "git help", Row: &row60, Risk: 1},
 	{Name: "git hook", Row: &row60},
 	{Name: "git http-backend", Row: &row60},
 	{Name: "git imap-send", Row: &row60},
-	{Name: "git init", Row: &row494, Inspector: "gitinit", Risk: 3},
+	{Name: "git init", Row: &row497, Inspector: "gitinit", Risk: 3},
 	{Name: "git instaweb", Row: &row60},
-	{Name: "git interpret-trailers", Row: &row496},
-	{Name: "git lfs", Row: &row498, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row464, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row500, Risk: 1},
-	{Name: "git ls-remote", Row: &row471, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row500, Risk: 1},
+	{Name: "git interpret-trailers", Row: &row499},
+	{Name: "git lfs", Row: &row501, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row467, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row503, Risk: 1},
+	{Name: "git ls-remote", Row: &row474, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row503, Risk: 1},
 	{Name: "git maintenance", Row: &row60, Risk: 3},
-	{Name: "git merge", Row: &row466, Is: 0x1000000000, Risk: 3, Worse: worse467},
-	{Name: "git merge-base", Row: &row457, Is: 0x40, Risk: 1},
+	{Name: "git merge", Row: &row469, Is: 0x1000000000, Risk: 3, Worse: worse470},
+	{Name: "git merge-base", Row: &row460, Is: 0x40, Risk: 1},
 	{Name: "git merge-index", Row: &row60},
-	{Name: "git merge-tree", Row: &row502, Risk: 3},
-	{Name: "git mergetool", Row: &row480},
-	{Name: "git mktree", Row: &row504},
-	{Name: "git mv", Row: &row506, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row457, Risk: 1},
-	{Name: "git notes", Row: &row508, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git merge-tree", Row: &row505, Risk: 3},
+	{Name: "git mergetool", Row: &row483},
+	{Name: "git mktree", Row: &row507},
+	{Name: "git mv", Row: &row509, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row460, Risk: 1},
+	{Name: "git notes", Row: &row511, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row60, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row462},
-	{Name: "git patch-id", Row: &row457, Risk: 1},
-	{Name: "git prune", Row: &row462, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row462, Risk: 6},
-	{Name: "git pull", Row: &row471, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse509},
-	{Name: "git push", Row: &row511, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse512},
+	{Name: "git pack-redundant", Row: &row465},
+	{Name: "git patch-id", Row: &row460, Risk: 1},
+	{Name: "git prune", Row: &row465, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row465, Risk: 6},
+	{Name: "git pull", Row: &row474, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse512},
+	{Name: "git push", Row: &row514, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse515},
 	{Name: "git quiltimport", Row: &row60},
-	{Name: "git range-diff", Row: &row464, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row462},
-	{Name: "git rebase", Row: &row514, Is: 0x1000100000, Risk: 3, Shows: "patch"},
+	{Name: "git range-diff", Row: &row467, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row465},
+	{Name: "git rebase", Row: &row517, Is: 0x1000100000, Risk: 3, Shows: "patch"},
 	{Name: "git receive-pack", Row: &row60},
-	{Name: "git reflog", Row: &row464, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git reflog", Row: &row467, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row464, Risk: 1},
-	{Name: "git reflog-delete", Row: &row462},
-	{Name: "git refs", Row: &row462},
-	{Name: "git remote", Row: &row516, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row467, Risk: 1},
+	{Name: "git reflog-delete", Row: &row465},
+	{Name: "git refs", Row: &row465},
+	{Name: "git remote", Row: &row519, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row518, Risk: 1},
+	{Name: "git remote get-url", Row: &row521, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -7051,71 +7095,71 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row518, Risk: 4},
+	{Name: "git remote show", Row: &row521, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row471},
-	{Name: "git repack", Row: &row462, Risk: 3},
-	{Name: "git replace", Row: &row462, Is: 0x100000, Risk: 6},
+	{Name: "git remote-http", Row: &row474},
+	{Name: "git repack", Row: &row465, Risk: 3},
+	{Name: "git replace", Row: &row465, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row60, Risk: 1},
-	{Name: "git reset", Row: &row520, Is: 0x100000, Risk: 3, Worse: worse521},
-	{Name: "git restore", Row: &row523, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse524},
-	{Name: "git rev-list", Row: &row464, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row457, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row466, Is: 0x1000000000, Risk: 3, Worse: worse467},
-	{Name: "git rm", Row: &row526, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse527},
+	{Name: "git reset", Row: &row523, Is: 0x100000, Risk: 3, Worse: worse524},
+	{Name: "git restore", Row: &row526, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse527},
+	{Name: "git rev-list", Row: &row467, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row460, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row469, Is: 0x1000000000, Risk: 3, Worse: worse470},
+	{Name: "git rm", Row: &row529, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse530},
 	{Name: "git scalar", Row: &row60},
 	{Name: "git send-email", Row: &row60, Risk: 6},
-	{Name: "git send-pack", Row: &row511},
+	{Name: "git send-pack", Row: &row514},
 	{Name: "git shell", Row: &row60},
-	{Name: "git shortlog", Row: &row464, Risk: 1},
-	{Name: "git show", Row: &row529, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row457, Risk: 1},
-	{Name: "git show-index", Row: &row504, Shows: "objects"},
-	{Name: "git show-ref", Row: &row457, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row462, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row438, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row531, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git shortlog", Row: &row467, Risk: 1},
+	{Name: "git show", Row: &row532, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row460, Risk: 1},
+	{Name: "git show-index", Row: &row507, Shows: "objects"},
+	{Name: "git show-ref", Row: &row460, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row465, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row441, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row534, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row464, Risk: 1},
+	{Name: "git stash list", Row: &row467, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row464, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row467, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row500, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row455, Risk: 1},
-	{Name: "git submodule", Row: &row533, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row503, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row458, Risk: 1},
+	{Name: "git submodule", Row: &row536, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row535, Risk: 1},
-	{Name: "git submodule summary", Row: &row535, Risk: 1},
+	{Name: "git submodule status", Row: &row538, Risk: 1},
+	{Name: "git submodule summary", Row: &row538, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row60, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row537, Is: 0x1000000000, Risk: 3, Worse: worse538},
-	{Name: "git symbolic-ref", Row: &row462, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse539},
-	{Name: "git tag", Row: &row541, Is: 0x100000, Risk: 1, Worse: worse542},
+	{Name: "git switch", Row: &row540, Is: 0x1000000000, Risk: 3, Worse: worse541},
+	{Name: "git symbolic-ref", Row: &row465, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse542},
+	{Name: "git tag", Row: &row544, Is: 0x100000, Risk: 1, Worse: worse545},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row462, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row462, Is: 0x100000, Risk: 3, Worse: worse543},
+	{Name: "git update-index", Row: &row465, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row465, Is: 0x100000, Risk: 3, Worse: worse546},
 	{Name: "git upload-archive", Row: &row60},
 	{Name: "git upload-pack", Row: &row60},
-	{Name: "git var", Row: &row457, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row457, Risk: 1},
-	{Name: "git verify-tag", Row: &row457, Risk: 1},
-	{Name: "git version", Row: &row457, Risk: 1},
-	{Name: "git whatchanged", Row: &row464, Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row545, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git var", Row: &row460, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row460, Risk: 1},
+	{Name: "git verify-tag", Row: &row460, Risk: 1},
+	{Name: "git version", Row: &row460, Risk: 1},
+	{Name: "git whatchanged", Row: &row467, Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row548, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row547, Risk: 1},
+	{Name: "git worktree list", Row: &row550, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -7125,69 +7169,69 @@ var commands = [...]Command{
 	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
 	{Name: "gksu", Is: 0x2000000000001, Risk: 7},
 	{Name: "gksudo", Is: 0x2000000000001, Risk: 7},
-	{Name: "glab", Row: &row549, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts420},
+	{Name: "glab", Row: &row552, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts423},
 	{Name: "glab ci", Arity: 3, Parent: true},
-	{Name: "glab ci list", Row: &row551, Risk: 4},
-	{Name: "glab ci status", Row: &row551, Risk: 4},
-	{Name: "glab ci view", Row: &row551, Risk: 4},
+	{Name: "glab ci list", Row: &row554, Risk: 4},
+	{Name: "glab ci status", Row: &row554, Risk: 4},
+	{Name: "glab ci view", Row: &row554, Risk: 4},
 	{Name: "glab issue", Arity: 3, Parent: true},
-	{Name: "glab issue list", Row: &row551, Risk: 4},
-	{Name: "glab issue view", Row: &row551, Risk: 4},
+	{Name: "glab issue list", Row: &row554, Risk: 4},
+	{Name: "glab issue view", Row: &row554, Risk: 4},
 	{Name: "glab mr", Arity: 3, Parent: true},
-	{Name: "glab mr diff", Row: &row551, Risk: 4},
-	{Name: "glab mr list", Row: &row551, Risk: 4},
-	{Name: "glab mr view", Row: &row551, Risk: 4},
+	{Name: "glab mr diff", Row: &row554, Risk: 4},
+	{Name: "glab mr list", Row: &row554, Risk: 4},
+	{Name: "glab mr view", Row: &row554, Risk: 4},
 	{Name: "glab release", Arity: 3, Parent: true},
-	{Name: "glab release list", Row: &row551, Risk: 4},
-	{Name: "glab release view", Row: &row551, Risk: 4},
+	{Name: "glab release list", Row: &row554, Risk: 4},
+	{Name: "glab release view", Row: &row554, Risk: 4},
 	{Name: "glab repo", Arity: 3, Parent: true},
-	{Name: "glab repo view", Row: &row551, Risk: 4},
+	{Name: "glab repo view", Row: &row554, Risk: 4},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row553, Risk: 5},
+	{Name: "glow", Row: &row556, Risk: 5},
 	{Name: "gm4", Language: &language8, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts21},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language8, Is: 0x2000},
-	{Name: "go", Row: &row555, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
+	{Name: "go", Row: &row558, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
 	{Name: "go bug", Row: &row42},
-	{Name: "go build", Row: &row557, Is: 0x2000000000, Risk: 2, Worse: worse558},
-	{Name: "go clean", Row: &row560, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row562, Risk: 1, Worse: worse563},
-	{Name: "go env", Row: &row565, Is: 0x100040, Risk: 1, Worse: worse566},
-	{Name: "go fix", Row: &row568, Risk: 3},
-	{Name: "go fmt", Row: &row570, Inspector: "formatter", Risk: 3},
-	{Name: "go generate", Row: &row571, Is: 0x2000000000, Risk: 5},
-	{Name: "go get", Row: &row557, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row560, Is: 0x2000000000, Risk: 2, Worse: worse561},
+	{Name: "go clean", Row: &row563, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row565, Risk: 1, Worse: worse566},
+	{Name: "go env", Row: &row568, Is: 0x100040, Risk: 1, Worse: worse569},
+	{Name: "go fix", Row: &row571, Risk: 3},
+	{Name: "go fmt", Row: &row573, Inspector: "formatter", Risk: 3},
+	{Name: "go generate", Row: &row574, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row560, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row557, Is: 0x2000300000, Risk: 5},
-	{Name: "go list", Row: &row573, Is: 0x40, Risk: 1, Worse: worse563},
-	{Name: "go mod", Row: &row575, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row560, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row576, Is: 0x40, Risk: 1, Worse: worse566},
+	{Name: "go mod", Row: &row578, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse576},
+	{Name: "go mod graph", Risk: 1, Worse: worse579},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse576},
-	{Name: "go mod why", Risk: 1, Worse: worse576},
-	{Name: "go run", Row: &row568, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse579},
+	{Name: "go mod why", Risk: 1, Worse: worse579},
+	{Name: "go run", Row: &row571, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row42},
-	{Name: "go test", Row: &row577, Is: 0x2000000000, Risk: 2, Worse: worse558},
+	{Name: "go test", Row: &row580, Is: 0x2000000000, Risk: 2, Worse: worse561},
 	{Name: "go tool", Row: &row60, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row579, Risk: 1},
-	{Name: "go tool cover", Row: &row581, Risk: 1},
-	{Name: "go tool nm", Row: &row579, Risk: 1},
-	{Name: "go tool objdump", Row: &row579, Risk: 1},
-	{Name: "go version", Row: &row583, Risk: 1},
-	{Name: "go vet", Row: &row568, Is: 0x2000000000, Risk: 2, Worse: worse558},
-	{Name: "go work", Row: &row585, Arity: 3, Risk: 3},
-	{Name: "gofmt", Row: &row587, Risk: 1, Worse: worse588},
-	{Name: "gofumpt", Row: &row590, Risk: 2, Worse: worse109},
+	{Name: "go tool addr2line", Row: &row582, Risk: 1},
+	{Name: "go tool cover", Row: &row584, Risk: 1},
+	{Name: "go tool nm", Row: &row582, Risk: 1},
+	{Name: "go tool objdump", Row: &row582, Risk: 1},
+	{Name: "go version", Row: &row586, Risk: 1},
+	{Name: "go vet", Row: &row571, Is: 0x2000000000, Risk: 2, Worse: worse561},
+	{Name: "go work", Row: &row588, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row590, Risk: 1, Worse: worse591},
+	{Name: "gofumpt", Row: &row593, Risk: 2, Worse: worse109},
 	{Name: "gog", Destroys: acts21},
 	{Name: "gogcli", Destroys: acts21},
-	{Name: "goimports", Row: &row590, Risk: 2, Worse: worse109},
+	{Name: "goimports", Row: &row593, Risk: 2, Worse: worse109},
 	{Name: "golang-migrate", Destroys: acts55},
-	{Name: "golangci-lint", Row: &row592, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse92, Parent: true},
+	{Name: "golangci-lint", Row: &row595, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse92, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "gold", Row: &row49, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
@@ -7204,21 +7248,21 @@ var commands = [...]Command{
 	{Name: "gorun", Language: &language1},
 	{Name: "gosec", Row: &row372},
 	{Name: "gosh", Language: &language8},
-	{Name: "gosu", Wrapper: &wrapper593, Is: 0x1},
-	{Name: "gotestsum", Row: &row595, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row597, Risk: 2, Worse: worse92},
+	{Name: "gosu", Wrapper: &wrapper596, Is: 0x1},
+	{Name: "gotestsum", Row: &row598, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row600, Risk: 2, Worse: worse92},
 	{Name: "gow", Arity: 2, Is: 0x2000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
 	{Name: "gp", Language: &language8},
 	{Name: "gpasswd", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "gpg", Row: &row599, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts22},
+	{Name: "gpg", Row: &row602, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language8},
 	{Name: "gpt-engineer", Is: 0x100000000},
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row601, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts602},
+	{Name: "gradle", Row: &row604, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts605},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graftcp", Wrapper: &wrapper12},
 	{Name: "graphqurl", Is: 0x20000000},
@@ -7228,7 +7272,7 @@ var commands = [...]Command{
 	{Name: "groff", Row: &row147},
 	{Name: "grok", Is: 0x100000000},
 	{Name: "grok-cli", Is: 0x100000000},
-	{Name: "gron", Row: &row604, Risk: 5},
+	{Name: "gron", Row: &row607, Risk: 5},
 	{Name: "groovy", Language: &language8, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language8},
@@ -7244,27 +7288,30 @@ var commands = [...]Command{
 	{Name: "gsql", Is: 0x4000000},
 	{Name: "gst", Language: &language8},
 	{Name: "gsutil", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts114, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options415},
-	{Name: "gsutil mv", Transfer: &options415},
-	{Name: "gsutil rsync", Transfer: &options415},
+	{Name: "gsutil cp", Transfer: &options418},
+	{Name: "gsutil mv", Transfer: &options418},
+	{Name: "gsutil rsync", Transfer: &options418},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
 	{Name: "guile", Language: &language8, Risk: 5},
 	{Name: "guix", Is: 0x100000, Destroys: acts33},
 	{Name: "gulp", Row: &row89, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row606, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "gunzip", Row: &row609, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
 	{Name: "gvim", Row: &row220},
 	{Name: "gzcat", Row: &row147},
-	{Name: "gzip", Row: &row606, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "gzip", Row: &row609, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
 	{Name: "hadolint", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "halt", Risk: 6, Destroys: acts607},
+	{Name: "halt", Risk: 6, Destroys: acts610},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x100000000},
+	{Name: "hardhat", Row: &row612, Is: 0x2000080010, Parent: true},
+	{Name: "hardhat compile", Risk: 2},
+	{Name: "hardhat test", Risk: 2},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts608},
-	{Name: "hatch", Row: &row610, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts392},
+	{Name: "hasura", Destroys: acts613},
+	{Name: "hatch", Row: &row615, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts395},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper51, Arity: 3, Parent: true},
 	{Name: "hatch run check", Risk: 2},
@@ -7278,80 +7325,80 @@ var commands = [...]Command{
 	{Name: "hcloud", Row: &row28, Arity: 3, Is: 0x10000000000, Destroys: acts199},
 	{Name: "hdiutil", Destroys: acts52},
 	{Name: "hdparm", Is: 0x4000000000, Destroys: acts90},
-	{Name: "head", Row: &row612, Arity: 1, Risk: 1},
+	{Name: "head", Row: &row617, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper12},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper614},
+	{Name: "heft exec", Wrapper: &wrapper619},
 	{Name: "heimdall", Destroys: acts90},
 	{Name: "helix", Row: &row220},
-	{Name: "helm", Row: &row616, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts617},
-	{Name: "helm create", Row: &row618},
-	{Name: "helm delete", Row: &row618, Risk: 6},
-	{Name: "helm dependency", Row: &row620, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row620, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row620, Risk: 4},
-	{Name: "helm install", Row: &row618},
-	{Name: "helm lint", Row: &row620, Risk: 4},
-	{Name: "helm list", Row: &row620, Risk: 4},
-	{Name: "helm ls", Row: &row620, Risk: 4},
-	{Name: "helm package", Row: &row620},
-	{Name: "helm plugin", Row: &row618, Is: 0x200000},
-	{Name: "helm pull", Row: &row620},
-	{Name: "helm push", Row: &row618},
-	{Name: "helm registry", Row: &row618},
-	{Name: "helm repo", Row: &row618, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row618, Risk: 6},
+	{Name: "helm", Row: &row621, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts622},
+	{Name: "helm create", Row: &row623},
+	{Name: "helm delete", Row: &row623, Risk: 6},
+	{Name: "helm dependency", Row: &row625, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row625, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row625, Risk: 4},
+	{Name: "helm install", Row: &row623},
+	{Name: "helm lint", Row: &row625, Risk: 4},
+	{Name: "helm list", Row: &row625, Risk: 4},
+	{Name: "helm ls", Row: &row625, Risk: 4},
+	{Name: "helm package", Row: &row625},
+	{Name: "helm plugin", Row: &row623, Is: 0x200000},
+	{Name: "helm pull", Row: &row625},
+	{Name: "helm push", Row: &row623},
+	{Name: "helm registry", Row: &row623},
+	{Name: "helm repo", Row: &row623, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row623, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row620, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row620, Risk: 4},
-	{Name: "helm template", Row: &row620, Risk: 4},
-	{Name: "helm test", Row: &row618},
+	{Name: "helm show", Row: &row625, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row625, Risk: 4},
+	{Name: "helm template", Row: &row625, Risk: 4},
+	{Name: "helm test", Row: &row623},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row618, Risk: 6},
-	{Name: "helm upgrade", Row: &row618},
+	{Name: "helm uninstall", Row: &row623, Risk: 6},
+	{Name: "helm upgrade", Row: &row623},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts617},
+	{Name: "helmfile", Destroys: acts622},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x100000000},
-	{Name: "heroku", Row: &row397, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts621},
-	{Name: "heroku addons", Row: &row623, Risk: 4},
-	{Name: "heroku apps", Row: &row623, Risk: 4},
-	{Name: "heroku domains", Row: &row623, Risk: 4},
-	{Name: "heroku logs", Row: &row623, Risk: 4},
-	{Name: "heroku ps", Row: &row623, Risk: 4},
-	{Name: "heroku releases", Row: &row623, Risk: 4},
-	{Name: "heroku run", Wrapper: &wrapper625, Is: 0x2},
-	{Name: "heroku status", Row: &row623, Risk: 4},
+	{Name: "heroku", Row: &row400, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts626},
+	{Name: "heroku addons", Row: &row628, Risk: 4},
+	{Name: "heroku apps", Row: &row628, Risk: 4},
+	{Name: "heroku domains", Row: &row628, Risk: 4},
+	{Name: "heroku logs", Row: &row628, Risk: 4},
+	{Name: "heroku ps", Row: &row628, Risk: 4},
+	{Name: "heroku releases", Row: &row628, Risk: 4},
+	{Name: "heroku run", Wrapper: &wrapper630, Is: 0x2},
+	{Name: "heroku status", Row: &row628, Risk: 4},
 	{Name: "hex", Destroys: acts157},
-	{Name: "hexdump", Row: &row627, Risk: 1},
-	{Name: "hexyl", Row: &row629},
+	{Name: "hexdump", Row: &row632, Risk: 1},
+	{Name: "hexyl", Row: &row634},
 	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts150},
-	{Name: "hhvm", Language: &language631},
+	{Name: "hhvm", Language: &language636},
 	{Name: "himalaya", Destroys: acts21},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse632, Destroys: acts633},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse637, Destroys: acts638},
 	{Name: "hive", Row: &row106, Is: 0x4000000},
 	{Name: "hivemind", Is: 0x2000000000},
 	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row635, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse636},
+	{Name: "hostname", Row: &row640, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse641},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Row: &row638, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts639},
-	{Name: "httpie", Row: &row638, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts639},
-	{Name: "https", Row: &row638, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts639},
-	{Name: "hub", Arity: 2, Destroys: acts420, Like: "gh"},
-	{Name: "hugo", Row: &row641, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "http", Row: &row643, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts644},
+	{Name: "httpie", Row: &row643, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts644},
+	{Name: "https", Row: &row643, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts644},
+	{Name: "hub", Arity: 2, Destroys: acts423, Like: "gh"},
+	{Name: "hugo", Row: &row646, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language8},
 	{Name: "hurl", Is: 0x20000000, Destroys: acts120},
 	{Name: "husky", Is: 0x2000080000},
 	{Name: "hwatch", Is: 0x4},
 	{Name: "hx", Row: &row220},
 	{Name: "hy", Language: &language113},
-	{Name: "hyperfine", Wrapper: &wrapper643},
-	{Name: "i386", Wrapper: &wrapper645},
+	{Name: "hyperfine", Wrapper: &wrapper648},
+	{Name: "i386", Wrapper: &wrapper650},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
 	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts199, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
@@ -7359,7 +7406,7 @@ var commands = [...]Command{
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row49, Is: 0x200},
 	{Name: "icecc", Wrapper: &wrapper12},
-	{Name: "iconv", Row: &row647, Risk: 1},
+	{Name: "iconv", Row: &row652, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
@@ -7374,16 +7421,16 @@ var commands = [...]Command{
 	{Name: "imsg", Destroys: acts16},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts9},
-	{Name: "incus exec", Wrapper: &wrapper649},
+	{Name: "incus exec", Wrapper: &wrapper654},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper651},
+	{Name: "infisical run", Wrapper: &wrapper656},
 	{Name: "influx", Row: &row243, Is: 0x14100000, Risk: 5, Worse: worse252, Destroys: acts206},
 	{Name: "influxd", Destroys: acts206},
-	{Name: "info", Row: &row653, Risk: 1},
+	{Name: "info", Row: &row658, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts406},
+	{Name: "initctl", Destroys: acts409},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row655, Inspector: "mode", Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row660, Inspector: "mode", Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper12},
 	{Name: "interpreter", Is: 0x100000000},
@@ -7392,9 +7439,9 @@ var commands = [...]Command{
 	{Name: "invoke", Row: &row123, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper657},
+	{Name: "ionice", Wrapper: &wrapper662},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row659, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip", Row: &row664, Arity: 2, Risk: 5, Parent: true},
 	{Name: "ip a", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
@@ -7424,7 +7471,7 @@ var commands = [...]Command{
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper660},
+	{Name: "ip netns exec", Wrapper: &wrapper665},
 	{Name: "ip r", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
@@ -7454,7 +7501,7 @@ var commands = [...]Command{
 	{Name: "iptables", Is: 0x100000, Destroys: acts363},
 	{Name: "ipython", Language: &language113, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language662, Is: 0x100000},
+	{Name: "irb", Language: &language667, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
 	{Name: "isort", Row: &row91, Inspector: "formatter", Is: 0x80000, Risk: 3},
@@ -7465,35 +7512,35 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language8},
-	{Name: "jar", Row: &row664, Inspector: "archiver", Is: 0x200, Archive: &archive665},
+	{Name: "jar", Row: &row669, Inspector: "archiver", Is: 0x200, Archive: &archive670},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row667},
-	{Name: "java", Row: &row669, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row671, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row669, Is: 0x200},
+	{Name: "jasmine", Row: &row672},
+	{Name: "java", Row: &row674, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row676, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row674, Is: 0x200},
 	{Name: "javap", Is: 0x210},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language673, Is: 0x100400},
+	{Name: "jbang", Language: &language678, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row675, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row677, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row680, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row682, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language8},
 	{Name: "jira", Destroys: acts16},
 	{Name: "jiti", Language: &language8},
 	{Name: "jj", Arity: 2, Destroys: acts150},
-	{Name: "jless", Row: &row679, Risk: 5},
+	{Name: "jless", Row: &row684, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
 	{Name: "joe", Row: &row220},
-	{Name: "join", Row: &row681, Risk: 1},
-	{Name: "journalctl", Row: &row683, Risk: 1, Worse: worse684, Destroys: acts685},
+	{Name: "join", Row: &row686, Risk: 1},
+	{Name: "journalctl", Row: &row688, Risk: 1, Worse: worse689, Destroys: acts690},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language8},
-	{Name: "jsdoc", Row: &row687, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row669, Language: &language8, Is: 0x200},
+	{Name: "jsdoc", Row: &row692, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row674, Language: &language8, Is: 0x200},
 	{Name: "jsr", Destroys: acts132},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language8, Arity: 2, Risk: 5},
@@ -7502,19 +7549,19 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row689, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "just", Row: &row694, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
 	{Name: "jython", Language: &language113},
 	{Name: "k3d", Row: &row28, Destroys: acts41},
-	{Name: "k3s", Destroys: acts690},
+	{Name: "k3s", Destroys: acts695},
 	{Name: "k9s", Row: &row28},
 	{Name: "kadmin", Destroys: acts183},
-	{Name: "kafka-delete-records", Destroys: acts691},
-	{Name: "kafka-delete-records.sh", Destroys: acts691},
-	{Name: "kafka-topics", Destroys: acts691},
-	{Name: "kafka-topics.sh", Destroys: acts691},
+	{Name: "kafka-delete-records", Destroys: acts696},
+	{Name: "kafka-delete-records.sh", Destroys: acts696},
+	{Name: "kafka-topics", Destroys: acts696},
+	{Name: "kafka-topics.sh", Destroys: acts696},
 	{Name: "kak", Row: &row220},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row42, Destroys: acts691},
+	{Name: "kcat", Row: &row42, Destroys: acts696},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row106},
 	{Name: "kdb5_util", Destroys: acts183},
@@ -7523,7 +7570,7 @@ var commands = [...]Command{
 	{Name: "keep-one-running", Is: 0x4},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts607},
+	{Name: "kexec", Destroys: acts610},
 	{Name: "kextload", Risk: 7},
 	{Name: "kextunload", Risk: 7},
 	{Name: "kextutil", Risk: 7},
@@ -7531,10 +7578,10 @@ var commands = [...]Command{
 	{Name: "keystone", Destroys: acts301},
 	{Name: "keytool", Destroys: acts22},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts390},
-	{Name: "kill-port", Destroys: acts390},
-	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts390},
-	{Name: "killall5", Is: 0x100000000000, Destroys: acts390},
+	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts393},
+	{Name: "kill-port", Destroys: acts393},
+	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts393},
+	{Name: "killall5", Is: 0x100000000000, Destroys: acts393},
 	{Name: "kilo", Is: 0x100000000},
 	{Name: "kilocode", Is: 0x100000000},
 	{Name: "kimi", Is: 0x100000000},
@@ -7545,9 +7592,9 @@ var commands = [...]Command{
 	{Name: "kitty", Is: 0x4},
 	{Name: "kldload", Risk: 7},
 	{Name: "kldunload", Risk: 7},
-	{Name: "kmod", Risk: 5, Worse: worse692},
-	{Name: "kmutil", Risk: 5, Worse: worse692},
-	{Name: "knex", Arity: 2, Destroys: acts693},
+	{Name: "kmod", Risk: 5, Worse: worse697},
+	{Name: "kmutil", Risk: 5, Worse: worse697},
+	{Name: "knex", Arity: 2, Destroys: acts698},
 	{Name: "knife", Row: &row28, Destroys: acts30},
 	{Name: "knip", Is: 0x2000080010},
 	{Name: "ko", Destroys: acts59},
@@ -7556,9 +7603,9 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts57},
 	{Name: "kops", Destroys: acts41},
-	{Name: "kotlin", Row: &row669, Language: &language8, Is: 0x600},
+	{Name: "kotlin", Row: &row674, Language: &language8, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Row: &row695, Language: &language697, Inspector: "compiler", Is: 0x1200, Risk: 2},
+	{Name: "kotlinc", Row: &row700, Language: &language702, Inspector: "compiler", Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
@@ -7566,17 +7613,17 @@ var commands = [...]Command{
 	{Name: "ksu", Is: 0x2000000000001, Risk: 7},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts41},
-	{Name: "kubectl", Row: &row699, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts690},
-	{Name: "kubectl annotate", Row: &row701, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row703, Risk: 4, Worse: worse704},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse704},
-	{Name: "kubectl apply", Row: &row701, Risk: 5},
-	{Name: "kubectl attach", Row: &row701, Risk: 5},
-	{Name: "kubectl auth", Row: &row703, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row701, Risk: 5},
-	{Name: "kubectl certificate", Row: &row618},
-	{Name: "kubectl cluster-info", Row: &row703, Risk: 4, Worse: worse704},
-	{Name: "kubectl config", Row: &row703, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row704, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts695},
+	{Name: "kubectl annotate", Row: &row706, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row708, Risk: 4, Worse: worse709},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse709},
+	{Name: "kubectl apply", Row: &row706, Risk: 5},
+	{Name: "kubectl attach", Row: &row706, Risk: 5},
+	{Name: "kubectl auth", Row: &row708, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row706, Risk: 5},
+	{Name: "kubectl certificate", Row: &row623},
+	{Name: "kubectl cluster-info", Row: &row708, Risk: 4, Worse: worse709},
+	{Name: "kubectl config", Row: &row708, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row71},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -7585,63 +7632,63 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row71},
 	{Name: "kubectl config set-credentials", Row: &row71},
 	{Name: "kubectl config use-context", Row: &row71},
-	{Name: "kubectl config view", Risk: 1, Worse: worse705},
-	{Name: "kubectl cordon", Row: &row701, Risk: 5},
-	{Name: "kubectl cp", Row: &row618, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row701, Risk: 5},
-	{Name: "kubectl debug", Row: &row701, Risk: 5},
-	{Name: "kubectl delete", Row: &row618, Risk: 6},
-	{Name: "kubectl describe", Row: &row703, Risk: 4, Worse: worse704},
-	{Name: "kubectl diff", Row: &row703, Risk: 4, Worse: worse704},
-	{Name: "kubectl drain", Row: &row618, Risk: 6},
-	{Name: "kubectl edit", Row: &row701, Risk: 5},
-	{Name: "kubectl events", Row: &row703, Risk: 4, Worse: worse704},
+	{Name: "kubectl config view", Risk: 1, Worse: worse710},
+	{Name: "kubectl cordon", Row: &row706, Risk: 5},
+	{Name: "kubectl cp", Row: &row623, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row706, Risk: 5},
+	{Name: "kubectl debug", Row: &row706, Risk: 5},
+	{Name: "kubectl delete", Row: &row623, Risk: 6},
+	{Name: "kubectl describe", Row: &row708, Risk: 4, Worse: worse709},
+	{Name: "kubectl diff", Row: &row708, Risk: 4, Worse: worse709},
+	{Name: "kubectl drain", Row: &row623, Risk: 6},
+	{Name: "kubectl edit", Row: &row706, Risk: 5},
+	{Name: "kubectl events", Row: &row708, Risk: 4, Worse: worse709},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper707, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row703, Risk: 4, Worse: worse704},
-	{Name: "kubectl expose", Row: &row701, Risk: 5},
-	{Name: "kubectl get", Row: &row703, Risk: 4, Worse: worse704},
+	{Name: "kubectl exec", Wrapper: &wrapper712, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row708, Risk: 4, Worse: worse709},
+	{Name: "kubectl expose", Row: &row706, Risk: 5},
+	{Name: "kubectl get", Row: &row708, Risk: 4, Worse: worse709},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row618, Is: 0x10},
-	{Name: "kubectl label", Row: &row701, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row623, Is: 0x10},
+	{Name: "kubectl label", Row: &row706, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row703, Risk: 4, Worse: worse704},
-	{Name: "kubectl patch", Row: &row701, Risk: 5},
-	{Name: "kubectl plugin", Row: &row618},
-	{Name: "kubectl port-forward", Row: &row618, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row618, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row618, Risk: 6},
-	{Name: "kubectl rollout", Row: &row703, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl logs", Row: &row708, Risk: 4, Worse: worse709},
+	{Name: "kubectl patch", Row: &row706, Risk: 5},
+	{Name: "kubectl plugin", Row: &row623},
+	{Name: "kubectl port-forward", Row: &row623, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row623, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row623, Risk: 6},
+	{Name: "kubectl rollout", Row: &row708, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper707},
-	{Name: "kubectl run", Row: &row701, Risk: 5},
-	{Name: "kubectl scale", Row: &row701, Risk: 5},
-	{Name: "kubectl set", Row: &row701, Risk: 5},
-	{Name: "kubectl taint", Row: &row701, Risk: 5},
-	{Name: "kubectl top", Row: &row703, Arity: 3, Risk: 4, Worse: worse704},
-	{Name: "kubectl uncordon", Row: &row701, Risk: 5},
-	{Name: "kubectl version", Row: &row703, Risk: 4, Worse: worse704},
-	{Name: "kubectl wait", Row: &row703, Risk: 4, Worse: worse704},
+	{Name: "kubectl rsh", Wrapper: &wrapper712},
+	{Name: "kubectl run", Row: &row706, Risk: 5},
+	{Name: "kubectl scale", Row: &row706, Risk: 5},
+	{Name: "kubectl set", Row: &row706, Risk: 5},
+	{Name: "kubectl taint", Row: &row706, Risk: 5},
+	{Name: "kubectl top", Row: &row708, Arity: 3, Risk: 4, Worse: worse709},
+	{Name: "kubectl uncordon", Row: &row706, Risk: 5},
+	{Name: "kubectl version", Row: &row708, Risk: 4, Worse: worse709},
+	{Name: "kubectl wait", Row: &row708, Risk: 4, Worse: worse709},
 	{Name: "kustomize", Row: &row28, Arity: 2, Destroys: acts41},
 	{Name: "kustomize build", Is: 0x10},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts111},
-	{Name: "last", Row: &row709, Risk: 1},
-	{Name: "launchctl", Row: &row60, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts406},
+	{Name: "last", Row: &row714, Risk: 1},
+	{Name: "launchctl", Row: &row60, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts409},
 	{Name: "lb4", Destroys: acts301},
 	{Name: "lckdo", Is: 0x4},
 	{Name: "ld", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper711, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper716, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
 	{Name: "ldapdelete", Destroys: acts183},
 	{Name: "ldapmodify", Destroys: acts183},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row713},
-	{Name: "lein", Row: &row32, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts602},
+	{Name: "ldd", Row: &row718},
+	{Name: "lein", Row: &row32, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts605},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
 	{Name: "lein compile", Risk: 2},
@@ -7649,8 +7696,8 @@ var commands = [...]Command{
 	{Name: "lein run", Is: 0x800},
 	{Name: "lein test", Risk: 2},
 	{Name: "lerna", Row: &row89, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts59},
-	{Name: "lerna exec", Wrapper: &wrapper614, Risk: 5},
-	{Name: "less", Row: &row715, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna exec", Wrapper: &wrapper619, Risk: 5},
+	{Name: "less", Row: &row720, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
@@ -7667,10 +7714,10 @@ var commands = [...]Command{
 	{Name: "linode", Destroys: acts199},
 	{Name: "linode-cli", Row: &row28, Arity: 3, Risk: 5, Worse: worse29, Destroys: acts199},
 	{Name: "lint-staged", Row: &row89, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper645},
-	{Name: "linux64", Wrapper: &wrapper645},
-	{Name: "liquibase", Destroys: acts716},
-	{Name: "litecli", Row: &row718, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "linux32", Wrapper: &wrapper650},
+	{Name: "linux64", Wrapper: &wrapper650},
+	{Name: "liquibase", Destroys: acts721},
+	{Name: "litecli", Row: &row723, Inspector: "sql", Is: 0xc000000, Risk: 5},
 	{Name: "litefs", Row: &row106},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row49, Is: 0x200},
@@ -7683,18 +7730,18 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row720, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row725, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row42},
-	{Name: "locate", Row: &row722, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row727, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper12},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts723},
+	{Name: "logrotate", Destroys: acts728},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language8},
-	{Name: "look", Row: &row725, Risk: 1},
+	{Name: "look", Row: &row730, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts90},
 	{Name: "lpass", Is: 0x100000},
@@ -7703,45 +7750,45 @@ var commands = [...]Command{
 	{Name: "lscpu", Risk: 1},
 	{Name: "lsd", Row: &row300, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row727, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row729, Risk: 1},
-	{Name: "lsusb", Row: &row731, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper733, Is: 0x20000},
+	{Name: "lsof", Row: &row732, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row734, Risk: 1},
+	{Name: "lsusb", Row: &row736, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper738, Is: 0x20000},
 	{Name: "lua", Language: &language384, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "luacheck", Is: 0x2000000018},
 	{Name: "luajit", Language: &language384, Arity: 2},
 	{Name: "luarocks", Row: &row141, Is: 0x100000, Destroys: acts157},
-	{Name: "lv", Row: &row735},
+	{Name: "lv", Row: &row740},
 	{Name: "lvextend", Destroys: acts90},
 	{Name: "lvreduce", Destroys: acts90},
 	{Name: "lvremove", Is: 0x4000000000, Destroys: acts90},
 	{Name: "lxc", Is: 0x2, Destroys: acts9},
-	{Name: "lxc exec", Wrapper: &wrapper649},
+	{Name: "lxc exec", Wrapper: &wrapper654},
 	{Name: "lxc-attach", Is: 0x4},
 	{Name: "lxqt-sudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "lxsudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Row: &row221, Risk: 4},
-	{Name: "lz4", Row: &row737},
+	{Name: "lz4", Row: &row742},
 	{Name: "lz4cat", Row: &row147},
 	{Name: "lzcat", Row: &row147},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "lzless", Row: &row147},
-	{Name: "lzma", Row: &row739},
+	{Name: "lzma", Row: &row744},
 	{Name: "m4", Language: &language8, Is: 0x106000},
 	{Name: "mac2unix", Row: &row343},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper649},
+	{Name: "machinectl shell", Wrapper: &wrapper654},
 	{Name: "madge", Is: 0x80000},
 	{Name: "mage", Row: &row123, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
 	{Name: "mail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
 	{Name: "mailsend", Destroys: acts21},
 	{Name: "mailx", Row: &row42, Is: 0x28000000000, Destroys: acts21},
-	{Name: "make", Row: &row741, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row746, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
-	{Name: "man", Row: &row743, Is: 0x40004000, Risk: 1},
+	{Name: "man", Row: &row748, Is: 0x40004000, Risk: 1},
 	{Name: "manage.py", Is: 0x100000, Destroys: acts307},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
@@ -7749,66 +7796,66 @@ var commands = [...]Command{
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper12},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts744},
+	{Name: "mariadb-admin", Destroys: acts749},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row746, Is: 0x80000, Risk: 2, Worse: worse747},
-	{Name: "markdownlint-cli2", Row: &row746, Is: 0x80000, Risk: 2, Worse: worse747},
+	{Name: "markdownlint", Row: &row751, Is: 0x80000, Risk: 2, Worse: worse752},
+	{Name: "markdownlint-cli2", Row: &row751, Is: 0x80000, Risk: 2, Worse: worse752},
 	{Name: "masscan", Row: &row106},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language8},
 	{Name: "matrix-commander", Destroys: acts16},
 	{Name: "mattermost", Destroys: acts16},
-	{Name: "maturin", Is: 0x2000000000, Destroys: acts392},
+	{Name: "maturin", Is: 0x2000000000, Destroys: acts395},
 	{Name: "maxima", Language: &language8},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts748, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts753, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options84},
 	{Name: "mc mirror", Transfer: &options84},
 	{Name: "mc mv", Transfer: &options84},
 	{Name: "mcedit", Row: &row220},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts748, Recursive: []string{"*"}},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts753, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options84},
 	{Name: "mcli mirror", Transfer: &options84},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row750, Risk: 1},
-	{Name: "md5sum", Row: &row752, Risk: 1},
+	{Name: "md5", Row: &row755, Risk: 1},
+	{Name: "md5sum", Row: &row757, Risk: 1},
 	{Name: "mdadm", Is: 0x4000000000, Destroys: acts90},
-	{Name: "mdbook", Row: &row754, Is: 0x8, Risk: 2},
+	{Name: "mdbook", Row: &row759, Is: 0x8, Risk: 2},
 	{Name: "mdcat", Row: &row147},
 	{Name: "medusa", Destroys: acts301},
 	{Name: "melos", Arity: 2},
 	{Name: "memusage", Is: 0x4},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row756, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse757},
+	{Name: "meson", Row: &row761, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse762},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
 	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper614},
+	{Name: "meta exec", Wrapper: &wrapper619},
 	{Name: "metagpt", Is: 0x100000000},
 	{Name: "metal", Destroys: acts199},
 	{Name: "micro", Row: &row220},
-	{Name: "microk8s.kubectl", Destroys: acts690},
+	{Name: "microk8s.kubectl", Destroys: acts695},
 	{Name: "micropython", Language: &language113},
 	{Name: "migrate", Arity: 2, Destroys: acts55},
-	{Name: "mikro-orm", Destroys: acts758},
+	{Name: "mikro-orm", Destroys: acts763},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts30},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row28, Destroys: acts41},
-	{Name: "minikube ssh", Wrapper: &wrapper760},
+	{Name: "minikube ssh", Wrapper: &wrapper765},
 	{Name: "minitest", Row: &row116, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts33},
-	{Name: "mise exec", Wrapper: &wrapper762, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper767, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper762, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper767, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper762},
+	{Name: "mise x", Wrapper: &wrapper767},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row764, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts765},
+	{Name: "mix", Row: &row769, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts770},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7822,37 +7869,37 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row767, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row769, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row772, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row774, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts90},
-	{Name: "mkfifo", Row: &row767, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row772, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts90},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts90},
-	{Name: "mknod", Row: &row767, Is: 0x20},
+	{Name: "mknod", Row: &row772, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts90},
-	{Name: "mktemp", Row: &row771, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row722},
-	{Name: "mlr", Row: &row409, Risk: 5},
+	{Name: "mktemp", Row: &row776, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row727},
+	{Name: "mlr", Row: &row412, Risk: 5},
 	{Name: "mmctl", Destroys: acts16},
 	{Name: "mocha", Row: &row64, Is: 0x2000080008, Risk: 2},
 	{Name: "modd", Arity: 2, Is: 0x2000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts772},
-	{Name: "mongodump", Row: &row774},
-	{Name: "mongorestore", Destroys: acts775},
-	{Name: "mongosh", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts772},
-	{Name: "monit", Destroys: acts406},
+	{Name: "mongo", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts777},
+	{Name: "mongodump", Row: &row779},
+	{Name: "mongorestore", Destroys: acts780},
+	{Name: "mongosh", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts777},
+	{Name: "monit", Destroys: acts409},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row715, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper777, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row720, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper782, Is: 0x400000, Risk: 4},
 	{Name: "mosh-server", Is: 0x4},
 	{Name: "mosquitto_pub", Row: &row42},
-	{Name: "most", Row: &row715, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row720, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -7860,40 +7907,42 @@ var commands = [...]Command{
 	{Name: "msbuild", Is: 0x2000000208},
 	{Name: "mshta", Row: &row60},
 	{Name: "msmtp", Row: &row42, Is: 0x8000000000, Destroys: acts21},
-	{Name: "mtr", Row: &row779, Inspector: "lookup", Risk: 4},
+	{Name: "mtr", Row: &row784, Inspector: "lookup", Risk: 4},
 	{Name: "mullvad-exclude", Wrapper: &wrapper12},
 	{Name: "multipass", Is: 0x2, Destroys: acts9},
-	{Name: "multipass exec", Wrapper: &wrapper649},
+	{Name: "multipass exec", Wrapper: &wrapper654},
 	{Name: "multitime", Is: 0x4},
 	{Name: "mutt", Row: &row42, Is: 0x8000000000, Destroys: acts21},
-	{Name: "mv", Row: &row780, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts781, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row783, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts602},
-	{Name: "mycli", Row: &row718, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row784, Is: 0x80208, Risk: 2, Worse: worse92},
-	{Name: "mysql", Row: &row786, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts775},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts744},
-	{Name: "mysqldump", Row: &row774, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts775},
+	{Name: "mv", Row: &row785, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts786, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row788, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts605},
+	{Name: "mycli", Row: &row723, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row789, Is: 0x80208, Risk: 2, Worse: worse92},
+	{Name: "mysql", Row: &row791, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts780},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts749},
+	{Name: "mysqldump", Row: &row779, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts780},
 	{Name: "mysqlsh", Row: &row106, Is: 0x4100000},
 	{Name: "nano", Row: &row220},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row788, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts691},
-	{Name: "nc", Row: &row790, Is: 0x4028000400000, Risk: 4},
+	{Name: "nasm", Row: &row793, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts696},
+	{Name: "nc", Row: &row795, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row790, Is: 0x4028000400000, Risk: 4},
+	{Name: "ncat", Row: &row795, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts21},
-	{Name: "neon", Destroys: acts791},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts791},
+	{Name: "neon", Destroys: acts796},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts796},
+	{Name: "nest", Row: &row612, Is: 0x2000080010, Parent: true},
+	{Name: "nest build", Risk: 2},
 	{Name: "net", Destroys: acts183},
-	{Name: "netcat", Row: &row790, Is: 0x4028000400000, Risk: 4},
-	{Name: "netlify", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts792, Recursive: []string{"*"}},
+	{Name: "netcat", Row: &row795, Is: 0x4028000400000, Risk: 4},
+	{Name: "netlify", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts797, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options85},
-	{Name: "netlify dev:exec", Wrapper: &wrapper794},
+	{Name: "netlify dev:exec", Wrapper: &wrapper799},
 	{Name: "netplan", Destroys: acts363},
 	{Name: "netsh", Destroys: acts363},
 	{Name: "netstat", Risk: 1},
@@ -7915,47 +7964,47 @@ var commands = [...]Command{
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
 	{Name: "nft", Destroys: acts363},
-	{Name: "ng", Row: &row796, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "ng", Row: &row801, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row42, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper798, Is: 0x800000000000000},
+	{Name: "nice", Wrapper: &wrapper803, Is: 0x800000000000000},
 	{Name: "nim", Language: &language8, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row141},
-	{Name: "ninja", Row: &row123, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse757},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts799},
+	{Name: "ninja", Row: &row123, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse762},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts804},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts799},
+	{Name: "nix-collect-garbage", Destroys: acts804},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts799},
-	{Name: "nl", Row: &row801, Risk: 1},
-	{Name: "nm", Row: &row803, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts804},
+	{Name: "nl", Row: &row806, Risk: 1},
+	{Name: "nm", Row: &row808, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row106, Risk: 4},
 	{Name: "nmcli", Destroys: acts363},
 	{Name: "nocache", Wrapper: &wrapper12},
 	{Name: "nocorrect", Wrapper: &wrapper176},
-	{Name: "node", Language: &language805, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "node", Language: &language810, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row89, Wrapper: &wrapper807},
+	{Name: "nodemon", Row: &row89, Wrapper: &wrapper812},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper51},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
 	{Name: "noglob", Wrapper: &wrapper176},
-	{Name: "nohup", Wrapper: &wrapper809, Is: 0x802000000000000},
+	{Name: "nohup", Wrapper: &wrapper814, Is: 0x802000000000000},
 	{Name: "nomad", Row: &row28, Arity: 2, Is: 0x10000000002, Destroys: acts110},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
@@ -7963,113 +8012,113 @@ var commands = [...]Command{
 	{Name: "noti", Wrapper: &wrapper12},
 	{Name: "notify-slack", Destroys: acts16},
 	{Name: "notmuch", Destroys: acts21},
-	{Name: "now", Destroys: acts810},
-	{Name: "nox", Row: &row812, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse813},
-	{Name: "np", Destroys: acts814},
-	{Name: "npm", Row: &row816, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts132},
+	{Name: "now", Destroys: acts815},
+	{Name: "nox", Row: &row817, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse818},
+	{Name: "np", Destroys: acts819},
+	{Name: "npm", Row: &row821, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts132},
 	{Name: "npm access", Row: &row133, Risk: 6},
-	{Name: "npm add", Row: &row818, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm add", Row: &row823, Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "npm adduser", Row: &row133},
-	{Name: "npm audit", Row: &row818, Is: 0x100000, Risk: 4, Worse: worse819},
-	{Name: "npm bin", Row: &row821, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row823, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row824},
-	{Name: "npm c edit", Row: &row824},
+	{Name: "npm audit", Row: &row823, Is: 0x100000, Risk: 4, Worse: worse824},
+	{Name: "npm bin", Row: &row826, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row828, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row829},
+	{Name: "npm c edit", Row: &row829},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row824},
+	{Name: "npm c set", Row: &row829},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row818, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row818},
+	{Name: "npm ci", Row: &row823, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row823},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row823, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row824},
-	{Name: "npm config edit", Row: &row824},
-	{Name: "npm config fix", Row: &row824},
+	{Name: "npm config", Row: &row828, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row829},
+	{Name: "npm config edit", Row: &row829},
+	{Name: "npm config fix", Row: &row829},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row824},
+	{Name: "npm config set", Row: &row829},
 	{Name: "npm create", Row: &row133, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse134},
-	{Name: "npm dedupe", Row: &row818, Risk: 4, Worse: worse134},
+	{Name: "npm dedupe", Row: &row823, Risk: 4, Worse: worse134},
 	{Name: "npm deprecate", Row: &row133, Risk: 6},
 	{Name: "npm dist-tag", Row: &row133, Risk: 6},
-	{Name: "npm doctor", Row: &row821, Risk: 4},
+	{Name: "npm doctor", Row: &row826, Risk: 4},
 	{Name: "npm edit", Row: &row133},
 	{Name: "npm exec", Wrapper: &wrapper139, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row821, Risk: 1},
+	{Name: "npm explain", Row: &row826, Risk: 1},
 	{Name: "npm explore", Row: &row133},
-	{Name: "npm fund", Row: &row821, Risk: 1, Worse: worse825},
-	{Name: "npm get", Row: &row821, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row821, Risk: 1},
+	{Name: "npm fund", Row: &row826, Risk: 1, Worse: worse830},
+	{Name: "npm get", Row: &row826, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row826, Risk: 1},
 	{Name: "npm hook", Row: &row133},
-	{Name: "npm i", Row: &row818, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm i", Row: &row823, Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row821, Risk: 4},
+	{Name: "npm info", Row: &row826, Risk: 4},
 	{Name: "npm init", Row: &row133, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row818, Is: 0x300000, Risk: 4, Worse: worse134},
-	{Name: "npm install-test", Row: &row818, Is: 0x200000},
-	{Name: "npm it", Row: &row818, Is: 0x200000},
-	{Name: "npm la", Row: &row821, Risk: 1},
-	{Name: "npm link", Row: &row818, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row821, Risk: 1},
-	{Name: "npm ll", Row: &row821, Risk: 1},
+	{Name: "npm install", Row: &row823, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm install-test", Row: &row823, Is: 0x200000},
+	{Name: "npm it", Row: &row823, Is: 0x200000},
+	{Name: "npm la", Row: &row826, Risk: 1},
+	{Name: "npm link", Row: &row823, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row826, Risk: 1},
+	{Name: "npm ll", Row: &row826, Risk: 1},
 	{Name: "npm login", Row: &row133, Is: 0x100000},
 	{Name: "npm logout", Row: &row133},
-	{Name: "npm ls", Row: &row821, Risk: 1},
+	{Name: "npm ls", Row: &row826, Risk: 1},
 	{Name: "npm org", Row: &row133},
-	{Name: "npm outdated", Row: &row821, Risk: 4},
+	{Name: "npm outdated", Row: &row826, Risk: 4},
 	{Name: "npm owner", Row: &row133, Risk: 6},
-	{Name: "npm pack", Row: &row821, Risk: 3},
-	{Name: "npm ping", Row: &row821, Risk: 4},
-	{Name: "npm pkg", Row: &row823, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row826},
-	{Name: "npm pkg fix", Row: &row826},
+	{Name: "npm pack", Row: &row826, Risk: 3},
+	{Name: "npm ping", Row: &row826, Risk: 4},
+	{Name: "npm pkg", Row: &row828, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row831},
+	{Name: "npm pkg fix", Row: &row831},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row826},
-	{Name: "npm prefix", Row: &row821, Risk: 1},
+	{Name: "npm pkg set", Row: &row831},
+	{Name: "npm prefix", Row: &row826, Risk: 1},
 	{Name: "npm profile", Row: &row133},
-	{Name: "npm prune", Row: &row818, Risk: 3},
+	{Name: "npm prune", Row: &row823, Risk: 3},
 	{Name: "npm publish", Row: &row133, Risk: 6},
-	{Name: "npm query", Row: &row821, Risk: 1},
-	{Name: "npm r", Row: &row821, Risk: 3},
-	{Name: "npm rebuild", Row: &row818, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row821, Risk: 3},
-	{Name: "npm restart", Row: &row821},
-	{Name: "npm rm", Row: &row818, Risk: 3},
-	{Name: "npm root", Row: &row821, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row821},
-	{Name: "npm run", Row: &row821, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "npm query", Row: &row826, Risk: 1},
+	{Name: "npm r", Row: &row826, Risk: 3},
+	{Name: "npm rebuild", Row: &row823, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row826, Risk: 3},
+	{Name: "npm restart", Row: &row826},
+	{Name: "npm rm", Row: &row823, Risk: 3},
+	{Name: "npm root", Row: &row826, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row826},
+	{Name: "npm run", Row: &row826, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row821, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
-	{Name: "npm search", Row: &row821, Risk: 4},
+	{Name: "npm run-script", Row: &row826, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "npm search", Row: &row826, Risk: 4},
 	{Name: "npm set", Row: &row133, Is: 0x100000},
 	{Name: "npm set-script", Row: &row133},
-	{Name: "npm show", Row: &row821, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row821, Risk: 3},
+	{Name: "npm show", Row: &row826, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row826, Risk: 3},
 	{Name: "npm star", Row: &row133},
-	{Name: "npm start", Row: &row821, Risk: 2},
-	{Name: "npm stop", Row: &row821},
-	{Name: "npm t", Row: &row821, Risk: 2},
+	{Name: "npm start", Row: &row826, Risk: 2},
+	{Name: "npm stop", Row: &row826},
+	{Name: "npm t", Row: &row826, Risk: 2},
 	{Name: "npm team", Row: &row133},
-	{Name: "npm test", Row: &row821, Risk: 2},
+	{Name: "npm test", Row: &row826, Risk: 2},
 	{Name: "npm token", Row: &row133, Is: 0x100000},
-	{Name: "npm tst", Row: &row821, Risk: 2},
-	{Name: "npm un", Row: &row821, Risk: 3},
-	{Name: "npm uninstall", Row: &row818, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row821, Risk: 3},
+	{Name: "npm tst", Row: &row826, Risk: 2},
+	{Name: "npm un", Row: &row826, Risk: 3},
+	{Name: "npm uninstall", Row: &row823, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row826, Risk: 3},
 	{Name: "npm unpublish", Row: &row133, Risk: 6},
-	{Name: "npm up", Row: &row818, Is: 0x200000, Risk: 4, Worse: worse134},
-	{Name: "npm update", Row: &row818, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm up", Row: &row823, Is: 0x200000, Risk: 4, Worse: worse134},
+	{Name: "npm update", Row: &row823, Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "npm upgrade", Risk: 4, Worse: worse134},
-	{Name: "npm urn", Row: &row821},
-	{Name: "npm v", Row: &row821, Risk: 4},
+	{Name: "npm urn", Row: &row826},
+	{Name: "npm v", Row: &row826, Risk: 4},
 	{Name: "npm version", Row: &row133, Risk: 3},
-	{Name: "npm view", Row: &row821, Risk: 4},
-	{Name: "npm whoami", Row: &row821, Risk: 4},
-	{Name: "npm why", Row: &row821, Risk: 1},
+	{Name: "npm view", Row: &row826, Risk: 4},
+	{Name: "npm whoami", Row: &row826, Risk: 4},
+	{Name: "npm why", Row: &row826, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper139, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -8077,15 +8126,15 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper139, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row147},
-	{Name: "nscurl", Row: &row828, Risk: 5},
-	{Name: "nsenter", Wrapper: &wrapper830, Is: 0x1, Risk: 7},
+	{Name: "nscurl", Row: &row833, Risk: 5},
+	{Name: "nsenter", Wrapper: &wrapper835, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts792},
+	{Name: "ntl", Destroys: acts797},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts157},
-	{Name: "numactl", Wrapper: &wrapper832},
-	{Name: "numfmt", Row: &row834, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper837},
+	{Name: "numfmt", Row: &row839, Risk: 1},
 	{Name: "nuxt", Row: &row54, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row49, Is: 0x200},
@@ -8094,22 +8143,22 @@ var commands = [...]Command{
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts90},
 	{Name: "nvram", Destroys: acts111},
 	{Name: "nwipe", Destroys: acts90},
-	{Name: "nx", Row: &row836, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse837},
-	{Name: "nx build", Risk: 2, Worse: worse838},
-	{Name: "nx e2e", Risk: 2, Worse: worse838},
-	{Name: "nx exec", Wrapper: &wrapper614, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse838},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse837},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse837},
-	{Name: "nx test", Risk: 2, Worse: worse838},
-	{Name: "nx typecheck", Risk: 2, Worse: worse838},
+	{Name: "nx", Row: &row841, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse842},
+	{Name: "nx build", Risk: 2, Worse: worse843},
+	{Name: "nx e2e", Risk: 2, Worse: worse843},
+	{Name: "nx exec", Wrapper: &wrapper619, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse843},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse842},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse842},
+	{Name: "nx test", Risk: 2, Worse: worse843},
+	{Name: "nx typecheck", Risk: 2, Worse: worse843},
 	{Name: "nyc", Row: &row154, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper614},
+	{Name: "oao all", Wrapper: &wrapper619},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row840, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row845, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options85},
 	{Name: "ocaml", Language: &language8},
@@ -8123,7 +8172,7 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options85},
 	{Name: "octave", Language: &language8},
 	{Name: "octosql", Row: &row106},
-	{Name: "od", Row: &row842, Risk: 1},
+	{Name: "od", Row: &row847, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
@@ -8139,11 +8188,11 @@ var commands = [...]Command{
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
 	{Name: "opensearch", Destroys: acts265},
-	{Name: "openssl", Row: &row844, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "openssl", Row: &row849, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse845},
+	{Name: "openssl req", Risk: 1, Worse: worse850},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
@@ -8156,8 +8205,8 @@ var commands = [...]Command{
 	{Name: "optirun", Wrapper: &wrapper12},
 	{Name: "oras", Destroys: acts253},
 	{Name: "orb", Is: 0x4},
-	{Name: "osacompile", Row: &row828, Risk: 5},
-	{Name: "osascript", Row: &row60, Language: &language8, Arity: 2, Risk: 5, Worse: worse846},
+	{Name: "osacompile", Row: &row833, Risk: 5},
+	{Name: "osascript", Row: &row60, Language: &language8, Arity: 2, Risk: 5, Worse: worse851},
 	{Name: "osls", Destroys: acts40},
 	{Name: "osql", Row: &row106, Is: 0x4000000},
 	{Name: "osqueryi", Row: &row106},
@@ -8172,27 +8221,27 @@ var commands = [...]Command{
 	{Name: "p4", Destroys: acts150},
 	{Name: "packer", Row: &row28, Arity: 2, Is: 0x10, Destroys: acts110},
 	{Name: "packet", Destroys: acts199},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts847},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts852},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts847},
+	{Name: "pamac", Is: 0x100000, Destroys: acts852},
 	{Name: "pandoc", Row: &row147},
 	{Name: "pants", Row: &row123, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row849, Is: 0x2000000008, Risk: 2},
+	{Name: "paratest", Row: &row854, Is: 0x2000000008, Risk: 2},
 	{Name: "parcel", Row: &row89, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts90},
 	{Name: "partprobe", Destroys: acts90},
-	{Name: "paru", Is: 0x100000, Destroys: acts847},
+	{Name: "paru", Is: 0x100000, Destroys: acts852},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts22},
 	{Name: "passage", Is: 0x100000},
 	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "paste", Row: &row851, Risk: 1},
-	{Name: "patch", Row: &row853, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "paste", Row: &row856, Risk: 1},
+	{Name: "patch", Row: &row858, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive854},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive859},
 	{Name: "payload", Destroys: acts301},
 	{Name: "pbrun", Is: 0x2000000000001, Risk: 7},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
@@ -8201,7 +8250,7 @@ var commands = [...]Command{
 	{Name: "pdb", Row: &row106},
 	{Name: "pdb2", Is: 0x4000000},
 	{Name: "pdftotext", Row: &row147},
-	{Name: "pdm", Row: &row234, Arity: 2, Is: 0x2040000010, Destroys: acts392},
+	{Name: "pdm", Row: &row234, Arity: 2, Is: 0x2040000010, Destroys: acts395},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
 	{Name: "pdm run", Wrapper: &wrapper51, Arity: 3},
@@ -8213,30 +8262,30 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row106},
-	{Name: "perf record", Wrapper: &wrapper856},
-	{Name: "perf stat", Wrapper: &wrapper856},
-	{Name: "perf trace", Wrapper: &wrapper856},
-	{Name: "perl", Language: &language858, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper861},
+	{Name: "perf stat", Wrapper: &wrapper861},
+	{Name: "perf trace", Wrapper: &wrapper861},
+	{Name: "perl", Language: &language863, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row46, Is: 0x2000000000, Risk: 2},
 	{Name: "pexec", Is: 0x4},
 	{Name: "pfctl", Destroys: acts363},
 	{Name: "pfexec", Is: 0x2000000000001, Risk: 7},
 	{Name: "pg_dropcluster", Destroys: acts358},
-	{Name: "pg_dump", Row: &row774, Risk: 4},
-	{Name: "pg_dumpall", Row: &row774, Risk: 4},
+	{Name: "pg_dump", Row: &row779, Risk: 4},
+	{Name: "pg_dumpall", Row: &row779, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts775},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts775},
-	{Name: "pg_upgrade", Destroys: acts775},
+	{Name: "pg_resetwal", Destroys: acts780},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts780},
+	{Name: "pg_upgrade", Destroys: acts780},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row718, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts775},
-	{Name: "pgrep", Row: &row731, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row723, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts780},
+	{Name: "pgrep", Row: &row736, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts55},
 	{Name: "pgrphack", Is: 0x4},
 	{Name: "phinx", Destroys: acts160},
-	{Name: "php", Language: &language860, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row862, Risk: 1, Worse: worse863},
+	{Name: "php", Language: &language865, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row867, Risk: 1, Worse: worse868},
 	{Name: "php artisan", Arity: 3, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -8244,49 +8293,49 @@ var commands = [...]Command{
 	{Name: "php artisan route:list", Risk: 2},
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language631},
-	{Name: "php-cs-fixer", Row: &row865, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row865, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row849, Is: 0x2000000008, Risk: 2},
-	{Name: "phpdbg", Language: &language631},
-	{Name: "phpstan", Row: &row849, Is: 0x2000000008, Risk: 2},
-	{Name: "phpunit", Row: &row867, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cgi", Language: &language636},
+	{Name: "php-cs-fixer", Row: &row870, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row870, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row854, Is: 0x2000000008, Risk: 2},
+	{Name: "phpdbg", Language: &language636},
+	{Name: "phpstan", Row: &row854, Is: 0x2000000008, Risk: 2},
+	{Name: "phpunit", Row: &row872, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
 	{Name: "pico", Row: &row220},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language8},
-	{Name: "pidof", Row: &row869, Risk: 1},
+	{Name: "pidof", Row: &row874, Risk: 1},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row606},
+	{Name: "pigz", Row: &row609},
 	{Name: "pike", Language: &language8},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row865, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row871, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts33},
+	{Name: "pint", Row: &row870, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row876, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts33},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row873, Risk: 1},
+	{Name: "pip check", Row: &row878, Risk: 1},
 	{Name: "pip config", Row: &row133, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row133, Risk: 5},
-	{Name: "pip download", Row: &row875, Is: 0x300000, Risk: 4, Worse: worse876},
-	{Name: "pip freeze", Row: &row873, Risk: 1},
-	{Name: "pip help", Row: &row873, Risk: 1},
-	{Name: "pip index", Row: &row873, Risk: 4},
-	{Name: "pip install", Row: &row875, Is: 0x2000300000, Risk: 4, Worse: worse876},
-	{Name: "pip list", Row: &row873, Risk: 1},
+	{Name: "pip download", Row: &row880, Is: 0x300000, Risk: 4, Worse: worse881},
+	{Name: "pip freeze", Row: &row878, Risk: 1},
+	{Name: "pip help", Row: &row878, Risk: 1},
+	{Name: "pip index", Row: &row878, Risk: 4},
+	{Name: "pip install", Row: &row880, Is: 0x2000300000, Risk: 4, Worse: worse881},
+	{Name: "pip list", Row: &row878, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row873, Risk: 1},
-	{Name: "pip uninstall", Row: &row875, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row875, Is: 0x2000200000, Risk: 4, Worse: worse876},
-	{Name: "pipenv", Row: &row878, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pip show", Row: &row878, Risk: 1},
+	{Name: "pip uninstall", Row: &row880, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row880, Is: 0x2000200000, Risk: 4, Worse: worse881},
+	{Name: "pipenv", Row: &row883, Arity: 2, Is: 0x2080000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse134},
 	{Name: "pipenv graph", Risk: 4, Worse: worse134},
 	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "pipenv lock", Risk: 4, Worse: worse134},
 	{Name: "pipenv run", Wrapper: &wrapper51, Arity: 3, Parent: true},
-	{Name: "pipenv run coverage", Risk: 2, Worse: worse446},
+	{Name: "pipenv run coverage", Risk: 2, Worse: worse449},
 	{Name: "pipenv run flake8", Risk: 2},
 	{Name: "pipenv run mypy", Risk: 2},
 	{Name: "pipenv run nox", Risk: 2},
@@ -8295,6 +8344,7 @@ var commands = [...]Command{
 	{Name: "pipenv run pytest", Risk: 2},
 	{Name: "pipenv run ruff", Risk: 2},
 	{Name: "pipenv run tox", Risk: 2},
+	{Name: "pipenv run ty", Risk: 2},
 	{Name: "pipenv run unittest", Risk: 2},
 	{Name: "pipenv sync", Risk: 4, Worse: worse134},
 	{Name: "pipx", Arity: 2, Is: 0x100000c0000000, Destroys: acts33},
@@ -8305,72 +8355,72 @@ var commands = [...]Command{
 	{Name: "pipx upgrade", Is: 0x100000},
 	{Name: "pixi", Row: &row234, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper880, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper885, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper51, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper882, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper887, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts33},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts33},
-	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts390},
+	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts393},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row884, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row889, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row722},
-	{Name: "plutil", Row: &row886, Destroys: acts111},
-	{Name: "pm-suspend", Destroys: acts607},
-	{Name: "pm2", Row: &row89, Arity: 2, Is: 0x100000000000, Destroys: acts406},
+	{Name: "plocate", Row: &row727},
+	{Name: "plutil", Row: &row891, Destroys: acts111},
+	{Name: "pm-suspend", Destroys: acts610},
+	{Name: "pm2", Row: &row89, Arity: 2, Is: 0x100000000000, Destroys: acts409},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts111},
-	{Name: "pnpm", Row: &row888, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts132},
+	{Name: "pnpm", Row: &row893, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts132},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper890},
+	{Name: "pnpm -r exec", Wrapper: &wrapper895},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row823, Risk: 1},
-	{Name: "pnpm c list", Row: &row823, Risk: 1},
-	{Name: "pnpm c ls", Row: &row823, Risk: 1},
-	{Name: "pnpm c set", Row: &row824},
+	{Name: "pnpm c get", Row: &row828, Risk: 1},
+	{Name: "pnpm c list", Row: &row828, Risk: 1},
+	{Name: "pnpm c ls", Row: &row828, Risk: 1},
+	{Name: "pnpm c set", Row: &row829},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm config", Row: &row133, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row824},
-	{Name: "pnpm config get", Row: &row823, Risk: 1},
-	{Name: "pnpm config list", Row: &row823, Risk: 1},
-	{Name: "pnpm config ls", Row: &row823, Risk: 1},
-	{Name: "pnpm config set", Row: &row824},
+	{Name: "pnpm config delete", Row: &row829},
+	{Name: "pnpm config get", Row: &row828, Risk: 1},
+	{Name: "pnpm config list", Row: &row828, Risk: 1},
+	{Name: "pnpm config ls", Row: &row828, Risk: 1},
+	{Name: "pnpm config set", Row: &row829},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row133, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper139, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row133},
-	{Name: "pnpm exec", Wrapper: &wrapper890, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row892, Risk: 4, Worse: worse134},
+	{Name: "pnpm exec", Wrapper: &wrapper895, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row897, Risk: 4, Worse: worse134},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row821, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row892, Is: 0x300000, Risk: 4, Worse: worse134},
-	{Name: "pnpm install", Row: &row892, Is: 0x300000, Risk: 4, Worse: worse134},
-	{Name: "pnpm la", Row: &row892, Risk: 1},
+	{Name: "pnpm get", Row: &row826, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row897, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "pnpm install", Row: &row897, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "pnpm la", Row: &row897, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row892, Risk: 1},
-	{Name: "pnpm ll", Row: &row892, Risk: 1},
+	{Name: "pnpm list", Row: &row897, Risk: 1},
+	{Name: "pnpm ll", Row: &row897, Risk: 1},
 	{Name: "pnpm login", Row: &row133},
-	{Name: "pnpm ls", Row: &row892, Risk: 1},
-	{Name: "pnpm outdated", Row: &row892, Risk: 1},
+	{Name: "pnpm ls", Row: &row897, Risk: 1},
+	{Name: "pnpm outdated", Row: &row897, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row826},
+	{Name: "pnpm pkg set", Row: &row831},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row133, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row892, Risk: 1},
-	{Name: "pnpm run", Row: &row892, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "pnpm root", Row: &row897, Risk: 1},
+	{Name: "pnpm run", Row: &row897, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
 	{Name: "pnpm setup", Row: &row133},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row133, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row892, Risk: 2},
-	{Name: "pnpm test", Row: &row892, Risk: 2},
+	{Name: "pnpm t", Row: &row897, Risk: 2},
+	{Name: "pnpm test", Row: &row897, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -8379,17 +8429,17 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row892, Risk: 1},
+	{Name: "pnpm why", Row: &row897, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper139, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row141, Is: 0x40000000, Destroys: acts157},
-	{Name: "poetry", Row: &row234, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts392},
-	{Name: "poetry about", Row: &row894, Risk: 1},
+	{Name: "poetry", Row: &row234, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts395},
+	{Name: "poetry about", Row: &row899, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row894, Risk: 1},
+	{Name: "poetry check", Row: &row899, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row894, Risk: 1},
-	{Name: "poetry env list", Row: &row894, Risk: 1},
+	{Name: "poetry env info", Row: &row899, Risk: 1},
+	{Name: "poetry env list", Row: &row899, Risk: 1},
 	{Name: "poetry env remove", Row: &row235},
 	{Name: "poetry env use", Row: &row235},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
@@ -8397,7 +8447,7 @@ var commands = [...]Command{
 	{Name: "poetry remove", Is: 0x100000},
 	{Name: "poetry run", Wrapper: &wrapper51, Arity: 3, Parent: true},
 	{Name: "poetry run black", Risk: 3},
-	{Name: "poetry run coverage", Risk: 2, Worse: worse446},
+	{Name: "poetry run coverage", Risk: 2, Worse: worse449},
 	{Name: "poetry run flake8", Risk: 2},
 	{Name: "poetry run isort", Risk: 3},
 	{Name: "poetry run mypy", Risk: 2},
@@ -8407,20 +8457,21 @@ var commands = [...]Command{
 	{Name: "poetry run pytest", Risk: 2},
 	{Name: "poetry run ruff", Risk: 2},
 	{Name: "poetry run tox", Risk: 2},
+	{Name: "poetry run ty", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row894, Risk: 1},
+	{Name: "poetry show", Row: &row899, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row894, Risk: 1, Worse: worse895},
+	{Name: "poetry version", Row: &row899, Risk: 1, Worse: worse900},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts33},
-	{Name: "postcss", Row: &row897, Is: 0x80000},
+	{Name: "postcss", Row: &row902, Is: 0x80000},
 	{Name: "posting", Destroys: acts120},
-	{Name: "poweroff", Risk: 6, Destroys: acts607},
+	{Name: "poweroff", Risk: 6, Destroys: acts610},
 	{Name: "powershell", Row: &row60, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row899},
-	{Name: "pre-commit", Row: &row901, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row904},
+	{Name: "pre-commit", Row: &row906, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
@@ -8428,53 +8479,54 @@ var commands = [...]Command{
 	{Name: "prek", Is: 0x2000000000},
 	{Name: "presto", Row: &row106, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row903, Is: 0x2000080018, Risk: 2, Worse: worse109},
+	{Name: "prettier", Row: &row908, Is: 0x2000080018, Risk: 2, Worse: worse109},
 	{Name: "prime-run", Wrapper: &wrapper12},
 	{Name: "primusrun", Wrapper: &wrapper12},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse904, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse909, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Row: &row906, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts907},
+	{Name: "prisma", Row: &row911, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts912},
 	{Name: "prisma db", Is: 0x800},
 	{Name: "prisma format", Risk: 3},
+	{Name: "prisma generate", Risk: 2},
 	{Name: "prisma validate", Risk: 2},
-	{Name: "prisma1", Destroys: acts907},
+	{Name: "prisma1", Destroys: acts912},
 	{Name: "prlctl", Destroys: acts9},
-	{Name: "prlimit", Wrapper: &wrapper909},
+	{Name: "prlimit", Wrapper: &wrapper914},
 	{Name: "profiles", Destroys: acts111},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row911, Is: 0x200, Risk: 2},
-	{Name: "prove", Row: &row913, Is: 0x2000000018, Risk: 5},
+	{Name: "protoc", Row: &row916, Is: 0x200, Risk: 2},
+	{Name: "prove", Row: &row918, Is: 0x2000000018, Risk: 5},
 	{Name: "proxychains", Wrapper: &wrapper12},
 	{Name: "proxychains-ng", Wrapper: &wrapper12},
 	{Name: "proxychains4", Wrapper: &wrapper12},
-	{Name: "pry", Language: &language662, Is: 0x100000},
+	{Name: "pry", Language: &language667, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row849, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row854, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language8},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts791},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts796},
 	{Name: "pseudo", Wrapper: &wrapper12},
-	{Name: "psql", Row: &row915, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "psql", Row: &row920, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row731, Risk: 1},
+	{Name: "pstree", Row: &row736, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language113, Is: 0x100000},
-	{Name: "ptx", Row: &row917},
+	{Name: "ptx", Row: &row922},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper12},
-	{Name: "pulsar-admin", Destroys: acts691},
-	{Name: "pulumi", Row: &row919, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts920},
-	{Name: "pulumi preview", Row: &row922, Risk: 4},
+	{Name: "pulsar-admin", Destroys: acts696},
+	{Name: "pulumi", Row: &row924, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts925},
+	{Name: "pulumi preview", Row: &row927, Risk: 4},
 	{Name: "puppet", Row: &row28, Destroys: acts30},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
 	{Name: "pvremove", Is: 0x4000000000, Destroys: acts90},
-	{Name: "pw", Risk: 5, Worse: worse923},
+	{Name: "pw", Risk: 5, Worse: worse928},
 	{Name: "pwconv", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "pwsh", Row: &row60, Language: &language8, Is: 0x100000, Risk: 5},
@@ -8489,18 +8541,18 @@ var commands = [...]Command{
 	{Name: "pyenv install", Is: 0x100000},
 	{Name: "pyflakes", Row: &row62},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row925, Is: 0x80008, Risk: 2, Worse: worse92},
+	{Name: "pylint", Row: &row930, Is: 0x80008, Risk: 2, Worse: worse92},
 	{Name: "pypy", Language: &language113, Handler: "module"},
 	{Name: "pypy3", Language: &language113, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row925, Is: 0x80008, Risk: 2, Worse: worse92},
+	{Name: "pyright", Row: &row930, Is: 0x80008, Risk: 2, Worse: worse92},
 	{Name: "pyspark", Row: &row106},
-	{Name: "pytest", Row: &row927, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row932, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language113, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
 	{Name: "python -m build", Risk: 2},
 	{Name: "python -m compileall", Risk: 2},
-	{Name: "python -m coverage", Risk: 2, Worse: worse446},
+	{Name: "python -m coverage", Risk: 2, Worse: worse449},
 	{Name: "python -m dis", Risk: 1},
 	{Name: "python -m doctest", Risk: 2},
 	{Name: "python -m flake8", Risk: 2},
@@ -8509,13 +8561,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse928},
-	{Name: "python -m pip download", Risk: 4, Worse: worse929},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse928},
-	{Name: "python -m pip install", Risk: 4, Worse: worse929},
-	{Name: "python -m pip list", Risk: 1, Worse: worse928},
-	{Name: "python -m pip show", Risk: 1, Worse: worse928},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse929},
+	{Name: "python -m pip check", Risk: 1, Worse: worse933},
+	{Name: "python -m pip download", Risk: 4, Worse: worse934},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse933},
+	{Name: "python -m pip install", Risk: 4, Worse: worse934},
+	{Name: "python -m pip list", Risk: 1, Worse: worse933},
+	{Name: "python -m pip show", Risk: 1, Worse: worse933},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse934},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8567,17 +8619,17 @@ var commands = [...]Command{
 	{Name: "qodo", Is: 0x100000000},
 	{Name: "qodo-gen", Is: 0x100000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts391},
+	{Name: "quart", Destroys: acts394},
 	{Name: "questdb", Row: &row106, Is: 0x4000000},
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
 	{Name: "r2", Row: &row106},
-	{Name: "rabbitmqadmin", Destroys: acts691},
-	{Name: "rabbitmqctl", Destroys: acts691},
+	{Name: "rabbitmqadmin", Destroys: acts696},
+	{Name: "rabbitmqctl", Destroys: acts696},
 	{Name: "racket", Language: &language8, Risk: 5},
 	{Name: "raco", Row: &row141, Is: 0x100000},
 	{Name: "radare2", Row: &row106},
-	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts930},
+	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts935},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8592,9 +8644,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts931},
-	{Name: "railway run", Wrapper: &wrapper933},
-	{Name: "rake", Row: &row123, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts930},
+	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts936},
+	{Name: "railway run", Wrapper: &wrapper938},
+	{Name: "rake", Row: &row123, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts935},
 	{Name: "raku", Language: &language8},
 	{Name: "rambler", Destroys: acts55},
 	{Name: "rancher", Destroys: acts41},
@@ -8606,27 +8658,27 @@ var commands = [...]Command{
 	{Name: "rbenv exec", Wrapper: &wrapper51, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x100000000000, Destroys: acts406},
-	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts934, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options935},
+	{Name: "rc-service", Is: 0x100000000000, Destroys: acts409},
+	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts939, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options940},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options935},
-	{Name: "rclone copyto", Transfer: &options935},
+	{Name: "rclone copy", Transfer: &options940},
+	{Name: "rclone copyto", Transfer: &options940},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options935, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options935, Risk: 6},
+	{Name: "rclone move", Transfer: &options940, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options940, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options935, Risk: 6},
+	{Name: "rclone sync", Transfer: &options940, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts57},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row677, Is: 0x80000},
+	{Name: "react-scripts", Row: &row682, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row937, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row942, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x400000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
@@ -8635,11 +8687,11 @@ var commands = [...]Command{
 	{Name: "reattach-to-user-namespace", Wrapper: &wrapper12},
 	{Name: "rebar3", Row: &row141, Arity: 2, Is: 0x2000000000, Destroys: acts157},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts607},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts610},
 	{Name: "recordio", Is: 0x4},
 	{Name: "red", Row: &row220},
 	{Name: "redirfd", Is: 0x4},
-	{Name: "redis-cli", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Parent: true, Destroys: acts938},
+	{Name: "redis-cli", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Parent: true, Destroys: acts943},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8682,20 +8734,20 @@ var commands = [...]Command{
 	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row116},
 	{Name: "refinery", Destroys: acts55},
-	{Name: "reflex", Wrapper: &wrapper940},
-	{Name: "reg", Destroys: acts941},
+	{Name: "reflex", Wrapper: &wrapper945},
+	{Name: "reg", Destroys: acts946},
 	{Name: "regctl", Destroys: acts253},
 	{Name: "regedit", Destroys: acts111},
 	{Name: "regina", Language: &language8},
 	{Name: "regsvr32", Row: &row60},
-	{Name: "release-it", Destroys: acts814},
+	{Name: "release-it", Destroys: acts819},
 	{Name: "release-please", Destroys: acts59},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts942},
+	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts947},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts150},
-	{Name: "repo forall", Wrapper: &wrapper614},
+	{Name: "repo forall", Wrapper: &wrapper619},
 	{Name: "resize2fs", Destroys: acts90},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts57},
@@ -8706,7 +8758,7 @@ var commands = [...]Command{
 	{Name: "revive", Row: &row372},
 	{Name: "rexec", Row: &row42},
 	{Name: "rexx", Language: &language8},
-	{Name: "rg", Row: &row944, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row949, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
 	{Name: "rimraf", Row: &row286, Is: 0x80000, Destroys: acts284, Wipes: "removed"},
@@ -8718,52 +8770,52 @@ var commands = [...]Command{
 	{Name: "rmdir", Row: &row286, Is: 0x100020, Risk: 3, Destroys: acts284, Wipes: "removed"},
 	{Name: "rmmod", Risk: 7},
 	{Name: "rmuser", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "rollup", Row: &row946, Is: 0x2000080018, Risk: 2},
+	{Name: "rollup", Row: &row951, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
 	{Name: "route", Risk: 1, Worse: worse134, Destroys: acts363},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts691},
-	{Name: "rpm", Row: &row948, Risk: 5, Parent: true, Destroys: acts356},
-	{Name: "rpm --query", Risk: 1, Worse: worse949},
-	{Name: "rpm --version", Risk: 1, Worse: worse949},
-	{Name: "rpm -V", Risk: 1, Worse: worse949},
-	{Name: "rpm -Va", Risk: 1, Worse: worse949},
-	{Name: "rpm -q", Risk: 1, Worse: worse949},
-	{Name: "rpm -qR", Risk: 1, Worse: worse949},
-	{Name: "rpm -qa", Risk: 1, Worse: worse949},
-	{Name: "rpm -qai", Risk: 1, Worse: worse949},
-	{Name: "rpm -qal", Risk: 1, Worse: worse949},
-	{Name: "rpm -qc", Risk: 1, Worse: worse949},
-	{Name: "rpm -qd", Risk: 1, Worse: worse949},
-	{Name: "rpm -qf", Risk: 1, Worse: worse949},
-	{Name: "rpm -qi", Risk: 1, Worse: worse949},
-	{Name: "rpm -ql", Risk: 1, Worse: worse949},
+	{Name: "rpk", Destroys: acts696},
+	{Name: "rpm", Row: &row953, Risk: 5, Parent: true, Destroys: acts356},
+	{Name: "rpm --query", Risk: 1, Worse: worse954},
+	{Name: "rpm --version", Risk: 1, Worse: worse954},
+	{Name: "rpm -V", Risk: 1, Worse: worse954},
+	{Name: "rpm -Va", Risk: 1, Worse: worse954},
+	{Name: "rpm -q", Risk: 1, Worse: worse954},
+	{Name: "rpm -qR", Risk: 1, Worse: worse954},
+	{Name: "rpm -qa", Risk: 1, Worse: worse954},
+	{Name: "rpm -qai", Risk: 1, Worse: worse954},
+	{Name: "rpm -qal", Risk: 1, Worse: worse954},
+	{Name: "rpm -qc", Risk: 1, Worse: worse954},
+	{Name: "rpm -qd", Risk: 1, Worse: worse954},
+	{Name: "rpm -qf", Risk: 1, Worse: worse954},
+	{Name: "rpm -qi", Risk: 1, Worse: worse954},
+	{Name: "rpm -ql", Risk: 1, Worse: worse954},
 	{Name: "rpm-ostree", Destroys: acts33},
-	{Name: "rpmquery", Row: &row948},
+	{Name: "rpmquery", Row: &row953},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row106, Wrapper: &wrapper856},
+	{Name: "rr", Row: &row106, Wrapper: &wrapper861},
 	{Name: "rsh", Row: &row42},
 	{Name: "rsnapshot", Destroys: acts57},
-	{Name: "rspec", Row: &row951, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row953, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse954, Destroys: acts955, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row956, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row958, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse959, Destroys: acts960, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper762},
+	{Name: "rtx exec", Wrapper: &wrapper767},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row957, Is: 0x80008, Risk: 2, Worse: worse109},
-	{Name: "ruby", Language: &language959, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row961, Risk: 1, Worse: worse962},
-	{Name: "ruff", Row: &row964, Is: 0x80200, Risk: 2, Worse: worse109, Parent: true},
-	{Name: "ruff analyze", Row: &row966},
-	{Name: "ruff check", Row: &row966},
+	{Name: "rubocop", Row: &row962, Is: 0x80008, Risk: 2, Worse: worse109},
+	{Name: "ruby", Language: &language964, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row966, Risk: 1, Worse: worse967},
+	{Name: "ruff", Row: &row969, Is: 0x80200, Risk: 2, Worse: worse109, Parent: true},
+	{Name: "ruff analyze", Row: &row971},
+	{Name: "ruff check", Row: &row971},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row966, Inspector: "formatter", Risk: 3},
+	{Name: "ruff format", Row: &row971, Inspector: "formatter", Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-this-one", Is: 0x4},
-	{Name: "run0", Wrapper: &wrapper968, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper973, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row60},
 	{Name: "runghc", Language: &language8, Is: 0x100200},
@@ -8772,32 +8824,32 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper614},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper619},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row970, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row975, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row972, Is: 0x8, Risk: 3},
-	{Name: "rustup", Row: &row397, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts33},
+	{Name: "rustfmt", Row: &row977, Is: 0x8, Risk: 3},
+	{Name: "rustup", Row: &row400, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts33},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row974, Risk: 1},
+	{Name: "rustup show", Row: &row979, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row974, Risk: 1},
+	{Name: "rustup which", Row: &row979, Risk: 1},
 	{Name: "rview", Row: &row220},
 	{Name: "rvim", Row: &row220},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row234, Arity: 2, Destroys: acts392},
+	{Name: "rye", Row: &row234, Arity: 2, Destroys: acts395},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
 	{Name: "rye run", Wrapper: &wrapper51, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts21},
-	{Name: "s3cmd", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts748, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts753, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options84},
 	{Name: "s3cmd put", Transfer: &options84},
 	{Name: "s3cmd sync", Transfer: &options84},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts748, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts753, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options84},
 	{Name: "s5cmd mv", Transfer: &options84},
 	{Name: "s5cmd sync", Transfer: &options84},
@@ -8805,8 +8857,8 @@ var commands = [...]Command{
 	{Name: "s6-ioconnect", Is: 0x4},
 	{Name: "s6-notifyoncheck", Is: 0x4},
 	{Name: "s6-setsid", Is: 0x4},
-	{Name: "s6-setuidgid", Wrapper: &wrapper593, Is: 0x1},
-	{Name: "s6-svc", Destroys: acts406},
+	{Name: "s6-setuidgid", Wrapper: &wrapper596, Is: 0x1},
+	{Name: "s6-svc", Destroys: acts409},
 	{Name: "sage", Language: &language113},
 	{Name: "salt", Row: &row28, Destroys: acts30},
 	{Name: "salt-call", Row: &row28, Destroys: acts30},
@@ -8819,10 +8871,10 @@ var commands = [...]Command{
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language8},
-	{Name: "sbt", Row: &row976, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts602},
+	{Name: "sbt", Row: &row981, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts605},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts406},
-	{Name: "scala", Row: &row669, Language: &language8, Is: 0x1200},
+	{Name: "sc", Destroys: acts409},
+	{Name: "scala", Row: &row674, Language: &language8, Is: 0x1200},
 	{Name: "scala-cli", Language: &language8, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
@@ -8830,20 +8882,20 @@ var commands = [...]Command{
 	{Name: "scalene", Language: &language1},
 	{Name: "scaleway", Destroys: acts199},
 	{Name: "scan-build", Wrapper: &wrapper12},
-	{Name: "scc", Row: &row978, Risk: 1},
+	{Name: "scc", Row: &row983, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper12},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schedtool", Is: 0x4},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row123, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "scp", Row: &row980, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row985, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts90},
 	{Name: "scutil", Destroys: acts111},
 	{Name: "scw", Row: &row28, Destroys: acts199},
-	{Name: "sdiff", Row: &row982, Risk: 1},
+	{Name: "sdiff", Row: &row987, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts55},
 	{Name: "sea-orm-cli", Destroys: acts55},
@@ -8851,58 +8903,58 @@ var commands = [...]Command{
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Parent: true, Destroys: acts22},
 	{Name: "security authorizationdb", Risk: 7},
 	{Name: "security execute-with-privileges", Risk: 7},
-	{Name: "sed", Row: &row984, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse985},
+	{Name: "sed", Row: &row989, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse990},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts814},
-	{Name: "semgrep", Row: &row987, Risk: 2, Worse: worse92},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts819},
+	{Name: "semgrep", Row: &row992, Risk: 2, Worse: worse92},
 	{Name: "sendemail", Destroys: acts21},
 	{Name: "sendmail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
 	{Name: "sendxmpp", Destroys: acts16},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts988},
-	{Name: "sequelize-cli", Destroys: acts988},
+	{Name: "sequelize", Arity: 2, Destroys: acts993},
+	{Name: "sequelize-cli", Destroys: acts993},
 	{Name: "serverless", Row: &row28, Risk: 5, Worse: worse29, Destroys: acts40},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts406},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse904, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper990},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts409},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse909, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper995},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts10},
-	{Name: "setfacl", Row: &row992, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row994},
+	{Name: "setfacl", Row: &row997, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row999},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper593, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper996},
-	{Name: "setuidgid", Wrapper: &wrapper593, Is: 0x1},
+	{Name: "setpriv", Wrapper: &wrapper596, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper1001},
+	{Name: "setuidgid", Wrapper: &wrapper596, Is: 0x1},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts90},
-	{Name: "sftp", Row: &row980, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper998, Is: 0x1},
+	{Name: "sftp", Row: &row985, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper1003, Is: 0x1},
 	{Name: "sg_format", Destroys: acts90},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts90},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row752, Risk: 1},
-	{Name: "sha224sum", Row: &row752, Risk: 1},
-	{Name: "sha256sum", Row: &row752, Risk: 1},
-	{Name: "sha384sum", Row: &row752, Risk: 1},
-	{Name: "sha512sum", Row: &row752, Risk: 1},
-	{Name: "shasum", Row: &row1000, Risk: 1},
+	{Name: "sha1sum", Row: &row757, Risk: 1},
+	{Name: "sha224sum", Row: &row757, Risk: 1},
+	{Name: "sha256sum", Row: &row757, Risk: 1},
+	{Name: "sha384sum", Row: &row757, Risk: 1},
+	{Name: "sha512sum", Row: &row757, Risk: 1},
+	{Name: "shasum", Row: &row1005, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
 	{Name: "shellcheck", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "shfmt", Row: &row1002, Risk: 2, Worse: worse92},
+	{Name: "shfmt", Row: &row1007, Risk: 2, Worse: worse92},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row1004, Is: 0x4000100020, Risk: 6, Destroys: acts284, Wipes: "files"},
-	{Name: "shuf", Row: &row1006, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts607},
+	{Name: "shred", Row: &row1009, Is: 0x4000100020, Risk: 6, Destroys: acts284, Wipes: "files"},
+	{Name: "shuf", Row: &row1011, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts610},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts16},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row803, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row808, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row411},
+	{Name: "sk", Row: &row414},
 	{Name: "skaffold", Row: &row28, Is: 0x2000000000, Destroys: acts41},
-	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts390},
+	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts393},
 	{Name: "skopeo", Destroys: acts253},
 	{Name: "sl", Destroys: acts150},
 	{Name: "slack", Destroys: acts16},
@@ -8926,9 +8978,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper12},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper1008},
-	{Name: "sops exec-file", Wrapper: &wrapper1010},
-	{Name: "sort", Row: &row1012, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper1013},
+	{Name: "sops exec-file", Wrapper: &wrapper1015},
+	{Name: "sort", Row: &row1017, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -8936,10 +8988,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row106},
 	{Name: "spark-sql", Row: &row106, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts111},
-	{Name: "sphinx-build", Row: &row1014, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row1019, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
 	{Name: "split", Row: &row258, Risk: 3},
-	{Name: "sponge", Row: &row1016, Is: 0x20},
+	{Name: "sponge", Row: &row1021, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -8951,7 +9003,7 @@ var commands = [...]Command{
 	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row106, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row1018, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row1023, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row106, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row106},
@@ -8960,17 +9012,17 @@ var commands = [...]Command{
 	{Name: "sqlx", Destroys: acts55},
 	{Name: "srm", Row: &row286, Is: 0x100000, Risk: 6, Destroys: acts284, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row1020, Risk: 1},
+	{Name: "ss", Row: &row1025, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row1022, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row1022, Wrapper: &wrapper1024, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row1027, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row1027, Wrapper: &wrapper1029, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row1026, Is: 0x80000100000, Risk: 5, Destroys: acts22},
+	{Name: "ssh-keygen", Row: &row1031, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts21},
 	{Name: "sst", Destroys: acts26},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row1028, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts157},
+	{Name: "stack", Row: &row1033, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts157},
 	{Name: "stack bench", Risk: 2, Worse: worse134},
 	{Name: "stack build", Risk: 2, Worse: worse134},
 	{Name: "stack eval", Is: 0x800},
@@ -8982,45 +9034,45 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2, Worse: worse134},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse109},
-	{Name: "standard-version", Destroys: acts814},
+	{Name: "standard-version", Destroys: acts819},
 	{Name: "standardrb", Row: &row116},
 	{Name: "start", Row: &row60},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row1030, Is: 0x400080000000000, Risk: 1},
+	{Name: "stat", Row: &row1035, Is: 0x400080000000000, Risk: 1},
 	{Name: "staticcheck", Row: &row372, Is: 0x8, Risk: 2, Worse: worse92},
-	{Name: "stdbuf", Wrapper: &wrapper1032, Is: 0x800000000000000},
+	{Name: "stdbuf", Wrapper: &wrapper1037, Is: 0x800000000000000},
 	{Name: "steampipe", Row: &row106},
 	{Name: "step", Is: 0x100000, Destroys: acts22},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row897, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper733, Is: 0x20000},
+	{Name: "storybook", Row: &row902, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper738, Is: 0x20000},
 	{Name: "strapi", Destroys: acts301},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row1034, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row1039, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row89, Is: 0x2000080008, Risk: 2, Worse: worse109},
 	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper593, Is: 0x1},
+	{Name: "su-exec", Wrapper: &wrapper596, Is: 0x1},
 	{Name: "subl", Row: &row220},
 	{Name: "sucrase-node", Language: &language8},
-	{Name: "sudo", Wrapper: &wrapper1036, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper1041, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row147, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1037},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1042},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "super", Is: 0x2000000000001, Risk: 7},
-	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts406},
+	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts409},
 	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "surge .", Transfer: &options85},
 	{Name: "surreal", Row: &row106},
 	{Name: "sux", Is: 0x2000000000001, Risk: 7},
-	{Name: "sv", Destroys: acts406},
-	{Name: "svelte-check", Row: &row1039, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "sv", Destroys: acts409},
+	{Name: "svelte-check", Row: &row1044, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts150},
 	{Name: "sw_vers", Risk: 1},
@@ -9029,7 +9081,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1041, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1046, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options85},
@@ -9038,19 +9090,19 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options85},
-	{Name: "swift-frontend", Row: &row1043, Is: 0x200},
-	{Name: "swiftc", Row: &row1043, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row1048, Is: 0x200},
+	{Name: "swiftc", Row: &row1048, Is: 0x200, Risk: 2},
 	{Name: "swiftlint", Is: 0x2000000018},
 	{Name: "swipl", Language: &language8},
 	{Name: "swupd", Destroys: acts33},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Risk: 5, Worse: worse1044},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1045},
+	{Name: "sysadminctl", Risk: 5, Worse: worse1049},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1050},
 	{Name: "sysdig", Row: &row106},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1047, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts406},
+	{Name: "systemctl", Row: &row1052, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts409},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -9065,76 +9117,77 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1048},
+	{Name: "systemctl show", Risk: 1, Worse: worse1053},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper12},
 	{Name: "systemd-inhibit", Wrapper: &wrapper12},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1050},
+	{Name: "systemd-run", Wrapper: &wrapper1055},
 	{Name: "systemsetup", Destroys: acts111},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1052, Risk: 1},
-	{Name: "tail", Row: &row1054, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row1057, Risk: 1},
+	{Name: "tail", Row: &row1059, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x100000, Destroys: acts199},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts41},
-	{Name: "tap", Row: &row667, Is: 0x80000},
-	{Name: "tar", Row: &row1056, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1057, Destroys: acts1058, Recursive: []string{"*"}},
+	{Name: "tap", Row: &row672, Is: 0x80000},
+	{Name: "tar", Row: &row1061, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1062, Destroys: acts1063, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts57},
 	{Name: "tart", Destroys: acts9},
-	{Name: "task", Row: &row1060, Arity: 2, Inspector: "make", Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1065, Arity: 2, Inspector: "make", Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
-	{Name: "taskkill", Is: 0x100000000000, Destroys: acts390},
-	{Name: "taskset", Wrapper: &wrapper1062, Is: 0x20000},
+	{Name: "taskkill", Is: 0x100000000000, Destroys: acts393},
+	{Name: "tasklist", Row: &row1066, Risk: 1, Worse: worse1067},
+	{Name: "taskset", Wrapper: &wrapper1069, Is: 0x20000},
 	{Name: "tc", Destroys: acts363},
-	{Name: "tcc", Row: &row1064, Is: 0x1200},
+	{Name: "tcc", Row: &row1071, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts111},
 	{Name: "tclsh", Language: &language8, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row106},
 	{Name: "tcpserver", Is: 0x4},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
 	{Name: "tdl", Destroys: acts16},
-	{Name: "tea", Arity: 2, Destroys: acts420},
+	{Name: "tea", Arity: 2, Destroys: acts423},
 	{Name: "teams", Destroys: acts16},
-	{Name: "tee", Row: &row1066, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1073, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts16},
-	{Name: "telinit", Risk: 6, Destroys: acts607},
+	{Name: "telinit", Risk: 6, Destroys: acts610},
 	{Name: "teller"},
 	{Name: "teller run", Wrapper: &wrapper349},
-	{Name: "telnet", Row: &row790, Is: 0x4028000400000, Risk: 4},
+	{Name: "telnet", Row: &row795, Is: 0x4028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts55},
-	{Name: "terraform", Row: &row1068, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1069},
+	{Name: "terraform", Row: &row1075, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1076},
 	{Name: "terraform apply", Row: &row28, Risk: 6},
 	{Name: "terraform console", Row: &row28},
 	{Name: "terraform destroy", Row: &row28, Risk: 6},
-	{Name: "terraform fmt", Row: &row1071, Risk: 3},
+	{Name: "terraform fmt", Row: &row1078, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row28, Risk: 6},
-	{Name: "terraform get", Row: &row1071, Risk: 4},
-	{Name: "terraform graph", Row: &row1071, Risk: 1},
+	{Name: "terraform get", Row: &row1078, Risk: 4},
+	{Name: "terraform graph", Row: &row1078, Risk: 1},
 	{Name: "terraform import", Row: &row28, Risk: 6},
-	{Name: "terraform init", Row: &row1071, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1078, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row28},
-	{Name: "terraform output", Row: &row1071, Risk: 1},
-	{Name: "terraform plan", Row: &row1071, Risk: 4},
-	{Name: "terraform providers", Row: &row1071, Arity: 3, Risk: 1, Worse: worse134, Parent: true},
+	{Name: "terraform output", Row: &row1078, Risk: 1},
+	{Name: "terraform plan", Row: &row1078, Risk: 4},
+	{Name: "terraform providers", Row: &row1078, Arity: 3, Risk: 1, Worse: worse134, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row28, Risk: 4},
-	{Name: "terraform show", Row: &row1071, Risk: 1},
+	{Name: "terraform show", Row: &row1078, Risk: 1},
 	{Name: "terraform state", Row: &row28, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1073, Risk: 4},
-	{Name: "terraform state pull", Row: &row1073, Risk: 4},
-	{Name: "terraform state show", Row: &row1073, Risk: 4},
+	{Name: "terraform state list", Row: &row1080, Risk: 4},
+	{Name: "terraform state pull", Row: &row1080, Risk: 4},
+	{Name: "terraform state show", Row: &row1080, Risk: 4},
 	{Name: "terraform taint", Row: &row28, Risk: 6},
 	{Name: "terraform untaint", Row: &row28, Risk: 6},
-	{Name: "terraform validate", Row: &row1071, Risk: 1},
-	{Name: "terraform version", Row: &row1071, Risk: 1},
+	{Name: "terraform validate", Row: &row1078, Risk: 1},
+	{Name: "terraform version", Row: &row1078, Risk: 1},
 	{Name: "terraform workspace", Row: &row28, Arity: 3},
-	{Name: "terragrunt", Row: &row1068, Arity: 2, Destroys: acts1069},
+	{Name: "terragrunt", Row: &row1075, Arity: 2, Destroys: acts1076},
 	{Name: "terragrunt apply", Row: &row28},
 	{Name: "terragrunt destroy", Row: &row28},
 	{Name: "terragrunt run-all", Row: &row28},
@@ -9142,14 +9195,14 @@ var commands = [...]Command{
 	{Name: "testdisk", Destroys: acts90},
 	{Name: "texlua", Language: &language384},
 	{Name: "textql", Row: &row106},
-	{Name: "tflint", Row: &row1075, Is: 0x2000000010, Risk: 2, Worse: worse168},
+	{Name: "tflint", Row: &row1082, Is: 0x2000000010, Risk: 2, Worse: worse168},
 	{Name: "tftp", Row: &row42, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row28, Is: 0x2000000000, Destroys: acts41},
-	{Name: "time", Wrapper: &wrapper1077, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1084, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
 	{Name: "timelimit", Is: 0x4},
-	{Name: "timeout", Wrapper: &wrapper1079, Is: 0x802000000000000},
+	{Name: "timeout", Wrapper: &wrapper1086, Is: 0x802000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper12},
 	{Name: "tldr", Risk: 5},
@@ -9159,16 +9212,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1081, Risk: 1},
-	{Name: "tomlq", Row: &row1083, Risk: 5},
+	{Name: "tokei", Row: &row1088, Risk: 1},
+	{Name: "tomlq", Row: &row1090, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1085},
+	{Name: "toolbox run", Wrapper: &wrapper1092},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper12},
 	{Name: "torsocks", Wrapper: &wrapper12},
-	{Name: "touch", Row: &row1087, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row812, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse813},
+	{Name: "touch", Row: &row1094, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row817, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse818},
 	{Name: "toybox", Wrapper: &wrapper127},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -9181,24 +9234,24 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts284},
 	{Name: "trash-put", Row: &row286, Destroys: acts284, Wipes: "removed"},
 	{Name: "trdsql", Row: &row106},
-	{Name: "tree", Row: &row1089, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1096, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts16},
 	{Name: "trickle", Wrapper: &wrapper12},
 	{Name: "trino", Row: &row106, Is: 0x4000000},
 	{Name: "troff", Row: &row147},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1091, Is: 0x100020, Risk: 6, Destroys: acts284, Wipes: "files"},
+	{Name: "truncate", Row: &row1098, Is: 0x100020, Risk: 6, Destroys: acts284, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper12},
 	{Name: "ts-node", Language: &language8, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1093},
-	{Name: "tsc", Row: &row1095, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1100},
+	{Name: "tsc", Row: &row1102, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
 	{Name: "tshark", Row: &row106},
-	{Name: "tskill", Destroys: acts390},
+	{Name: "tskill", Destroys: acts393},
 	{Name: "tslint", Risk: 2, Worse: worse109},
 	{Name: "tsocks", Wrapper: &wrapper12},
 	{Name: "tsort", Row: &row147, Risk: 1},
@@ -9211,17 +9264,19 @@ var commands = [...]Command{
 	{Name: "ttyrec", Is: 0x4},
 	{Name: "tune2fs", Destroys: acts90},
 	{Name: "tup", Row: &row123, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1097, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1098},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts791},
+	{Name: "turbo", Row: &row1104, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1105},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts796},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts16},
-	{Name: "twine", Row: &row133, Destroys: acts392},
+	{Name: "twine", Row: &row133, Destroys: acts395},
+	{Name: "ty", Row: &row1107, Is: 0x80018, Parent: true},
+	{Name: "ty check", Risk: 2, Worse: worse168},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1100, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1101},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1101},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1101},
+	{Name: "typedoc", Row: &row1109, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1110},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1110},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1110},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row221, Risk: 2, Worse: worse92},
 	{Name: "uftrace", Is: 0x4},
@@ -9230,31 +9285,31 @@ var commands = [...]Command{
 	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ul", Row: &row147},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper614},
+	{Name: "ultra", Wrapper: &wrapper619},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "uname26", Wrapper: &wrapper12},
-	{Name: "unbuffer", Wrapper: &wrapper1103},
+	{Name: "unbuffer", Wrapper: &wrapper1112},
 	{Name: "uncompress", Row: &row232},
 	{Name: "unexpand", Row: &row377, Risk: 1},
-	{Name: "uniq", Row: &row1105, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1107, Is: 0x2000000018, Risk: 2},
+	{Name: "uniq", Row: &row1114, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1116, Is: 0x2000000018, Risk: 2},
 	{Name: "unix2dos", Row: &row343, Risk: 3},
 	{Name: "unix2mac", Row: &row343},
 	{Name: "unlink", Row: &row286, Is: 0x100020, Risk: 6, Destroys: acts284, Wipes: "files"},
-	{Name: "unlz4", Row: &row737},
-	{Name: "unlzma", Row: &row739},
-	{Name: "unpigz", Row: &row606},
+	{Name: "unlz4", Row: &row742},
+	{Name: "unlzma", Row: &row744},
+	{Name: "unpigz", Row: &row609},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1109},
+	{Name: "unshare", Wrapper: &wrapper1118},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row739, Risk: 3},
-	{Name: "unzip", Row: &row1111, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1112},
-	{Name: "unzstd", Row: &row1114, Risk: 3},
+	{Name: "unxz", Row: &row744, Risk: 3},
+	{Name: "unzip", Row: &row1120, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1121},
+	{Name: "unzstd", Row: &row1123, Risk: 3},
 	{Name: "up", Destroys: acts40},
 	{Name: "upcloud", Destroys: acts199},
 	{Name: "upctl", Destroys: acts199},
@@ -9265,26 +9320,26 @@ var commands = [...]Command{
 	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "users", Row: &row147, Risk: 1},
-	{Name: "usql", Row: &row718, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "usql", Row: &row723, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts9},
 	{Name: "uudecode", Row: &row147},
 	{Name: "uuencode", Row: &row147},
-	{Name: "uv", Row: &row234, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1115},
+	{Name: "uv", Row: &row234, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1124},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1117, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1119, Risk: 4},
+	{Name: "uv build", Row: &row1126, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1128, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1121, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1121, Risk: 1},
-	{Name: "uv pip list", Row: &row1121, Risk: 1},
-	{Name: "uv pip show", Row: &row1121, Risk: 1},
-	{Name: "uv pip tree", Row: &row1121, Risk: 1},
+	{Name: "uv pip check", Row: &row1130, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1130, Risk: 1},
+	{Name: "uv pip list", Row: &row1130, Risk: 1},
+	{Name: "uv pip show", Row: &row1130, Risk: 1},
+	{Name: "uv pip tree", Row: &row1130, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1123, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1132, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
-	{Name: "uv run coverage", Risk: 2, Worse: worse446},
+	{Name: "uv run coverage", Risk: 2, Worse: worse449},
 	{Name: "uv run flake8", Risk: 2},
 	{Name: "uv run isort", Risk: 3},
 	{Name: "uv run mypy", Risk: 2},
@@ -9294,6 +9349,7 @@ var commands = [...]Command{
 	{Name: "uv run pytest", Risk: 2},
 	{Name: "uv run ruff", Risk: 2},
 	{Name: "uv run tox", Risk: 2},
+	{Name: "uv run ty", Risk: 2},
 	{Name: "uv run unittest", Risk: 2},
 	{Name: "uv sync", Is: 0x2000100000, Risk: 4},
 	{Name: "uv tool", Arity: 3, Is: 0x2000300000, Risk: 5},
@@ -9307,13 +9363,14 @@ var commands = [...]Command{
 	{Name: "uvx isort", Risk: 3},
 	{Name: "uvx mypy", Risk: 2},
 	{Name: "uvx ruff", Risk: 3},
+	{Name: "uvx ty", Risk: 2},
 	{Name: "uxterm", Is: 0x4},
 	{Name: "v", Language: &language8},
 	{Name: "v run", Is: 0x100000},
 	{Name: "vagrant", Row: &row28, Arity: 2, Is: 0x2000000012, Destroys: acts9},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "valgrind", Wrapper: &wrapper1125},
+	{Name: "valgrind", Wrapper: &wrapper1134},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts93},
 	{Name: "vbc", Is: 0x200},
@@ -9321,12 +9378,12 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row141, Is: 0x100000, Destroys: acts157},
 	{Name: "vdir", Row: &row300, Risk: 1},
 	{Name: "velero", Destroys: acts41},
-	{Name: "vercel", Row: &row1127, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts810, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1136, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts815, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options85},
-	{Name: "vercel inspect", Row: &row1128, Risk: 4},
-	{Name: "vercel list", Row: &row1128, Risk: 4},
-	{Name: "vercel logs", Row: &row1128, Risk: 4},
-	{Name: "vercel ls", Row: &row1128, Risk: 4},
+	{Name: "vercel inspect", Row: &row1137, Risk: 4},
+	{Name: "vercel list", Row: &row1137, Risk: 4},
+	{Name: "vercel logs", Row: &row1137, Risk: 4},
+	{Name: "vercel ls", Row: &row1137, Risk: 4},
 	{Name: "vgreduce", Destroys: acts90},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts90},
 	{Name: "vi", Row: &row220},
@@ -9340,9 +9397,9 @@ var commands = [...]Command{
 	{Name: "vipw", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "virsh", Destroys: acts9},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row946, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row951, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language8},
-	{Name: "vitest", Row: &row1130, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1139, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts33},
@@ -9351,7 +9408,7 @@ var commands = [...]Command{
 	{Name: "vopono", Is: 0x4},
 	{Name: "vsce", Destroys: acts157},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1095, Is: 0x2000080218, Risk: 2},
+	{Name: "vue-tsc", Row: &row1102, Is: 0x2000080218, Risk: 2},
 	{Name: "vultr", Destroys: acts199},
 	{Name: "vultr-cli", Destroys: acts199},
 	{Name: "vulture", Row: &row62, Risk: 2, Worse: worse92},
@@ -9365,26 +9422,27 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1132, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1134},
+	{Name: "watch", Wrapper: &wrapper1141, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1143},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row28, Destroys: acts110},
-	{Name: "wc", Row: &row1136, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1145, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts157},
-	{Name: "webpack", Row: &row946, Is: 0x2000080018, Risk: 2},
+	{Name: "webpack", Row: &row951, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row60, Is: 0x8008000000000},
-	{Name: "werf", Destroys: acts617},
+	{Name: "werf", Destroys: acts622},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper614},
+	{Name: "west forall", Wrapper: &wrapper619},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row42, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts363},
-	{Name: "wget", Row: &row1138, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1139, Keeps: &keeps1140},
+	{Name: "wget", Row: &row1147, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1148, Keeps: &keeps1149},
 	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row36, Risk: 1},
 	{Name: "when-changed", Is: 0x4},
+	{Name: "where", Row: &row1066, Risk: 1, Worse: worse1067},
 	{Name: "whereis", Risk: 1},
 	{Name: "which", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "who", Row: &row147, Risk: 1},
@@ -9393,7 +9451,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "wipe", Row: &row1142, Is: 0x100000, Risk: 6, Destroys: acts284},
+	{Name: "wipe", Row: &row1151, Is: 0x100000, Risk: 6, Destroys: acts284},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts90},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row106},
@@ -9407,80 +9465,80 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1143},
+	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1152},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options85},
 	{Name: "wrangler r2", Transfer: &options85},
 	{Name: "wscat", Row: &row42, Is: 0x8008000000000},
 	{Name: "wscript", Row: &row60},
-	{Name: "wsl", Wrapper: &wrapper1145, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper614},
+	{Name: "wsl", Wrapper: &wrapper1154, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper619},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper645},
+	{Name: "x86_64", Wrapper: &wrapper650},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts799},
+	{Name: "xbps-remove", Destroys: acts804},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1147, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1148},
+	{Name: "xcodebuild", Row: &row1156, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1157},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row60},
 	{Name: "xe", Is: 0x4},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts90},
-	{Name: "xh", Row: &row638, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts639},
-	{Name: "xhs", Is: 0x8008020000000, Destroys: acts639},
+	{Name: "xh", Row: &row643, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts644},
+	{Name: "xhs", Is: 0x8008020000000, Destroys: acts644},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts390},
-	{Name: "xmllint", Row: &row1150, Risk: 1, Worse: worse1151},
+	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts393},
+	{Name: "xmllint", Row: &row1159, Risk: 1, Worse: worse1160},
 	{Name: "xo", Risk: 2, Worse: worse109},
 	{Name: "xonsh", Language: &language113, Is: 0x100000},
-	{Name: "xq", Row: &row1083, Risk: 5},
+	{Name: "xq", Row: &row1090, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper283},
-	{Name: "xxd", Row: &row1153, Risk: 1},
-	{Name: "xz", Row: &row739, Risk: 3},
+	{Name: "xxd", Row: &row1162, Risk: 1},
+	{Name: "xz", Row: &row744, Risk: 3},
 	{Name: "xzcat", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row147},
 	{Name: "xzgrep", Row: &row149, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "xzless", Row: &row147},
 	{Name: "xzmore", Row: &row147},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1155, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "yamllint", Row: &row1164, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "yapf", Row: &row62, Risk: 3},
-	{Name: "yarn", Row: &row1157, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
+	{Name: "yarn", Row: &row1166, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn config", Row: &row133, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row823, Risk: 1},
-	{Name: "yarn config list", Row: &row823, Risk: 1},
-	{Name: "yarn config set", Row: &row824},
-	{Name: "yarn config unset", Row: &row824},
+	{Name: "yarn config get", Row: &row828, Risk: 1},
+	{Name: "yarn config list", Row: &row828, Risk: 1},
+	{Name: "yarn config set", Row: &row829},
+	{Name: "yarn config unset", Row: &row829},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row133, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper139, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper890, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper895, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row133, Is: 0x200000},
-	{Name: "yarn info", Row: &row892, Risk: 4},
-	{Name: "yarn install", Row: &row892, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row892, Risk: 1},
+	{Name: "yarn info", Row: &row897, Risk: 4},
+	{Name: "yarn install", Row: &row897, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row897, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row892, Risk: 1},
+	{Name: "yarn list", Row: &row897, Risk: 1},
 	{Name: "yarn login", Row: &row133},
 	{Name: "yarn npm", Row: &row133, Risk: 6},
 	{Name: "yarn plugin", Row: &row133, Is: 0x100000},
 	{Name: "yarn publish", Row: &row133, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row892, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "yarn run", Row: &row897, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row892, Risk: 2},
+	{Name: "yarn test", Row: &row897, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -9488,20 +9546,20 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row892, Risk: 1},
-	{Name: "yarn why", Row: &row892, Risk: 1},
+	{Name: "yarn versions", Row: &row897, Risk: 1},
+	{Name: "yarn why", Row: &row897, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper614},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper619},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row788, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts847},
+	{Name: "yasm", Row: &row793, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts852},
 	{Name: "yc", Destroys: acts199},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts22},
-	{Name: "youtube-dl", Row: &row1159, Risk: 4},
-	{Name: "yq", Row: &row1161, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1162},
-	{Name: "yt-dlp", Row: &row1159, Risk: 4},
+	{Name: "youtube-dl", Row: &row1168, Risk: 4},
+	{Name: "yq", Row: &row1170, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1171},
+	{Name: "yt-dlp", Row: &row1168, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts40},
@@ -9511,32 +9569,32 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row147},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts907},
+	{Name: "zenstack", Destroys: acts912},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts90},
 	{Name: "zgrep", Row: &row149, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1164, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1173, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1166, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row1175, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts244},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row735, Risk: 1},
+	{Name: "zless", Row: &row740, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row735},
+	{Name: "zmore", Row: &row740},
 	{Name: "zpool", Is: 0x4000000000, Destroys: acts90},
 	{Name: "zrun", Wrapper: &wrapper12},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1114, Risk: 3},
+	{Name: "zstd", Row: &row1123, Risk: 3},
 	{Name: "zstdcat", Row: &row147},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row147},
-	{Name: "zstdmt", Row: &row1114},
+	{Name: "zstdmt", Row: &row1123},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts16},
 	{Name: "zx", Language: &language8},
@@ -9545,550 +9603,551 @@ var commands = [...]Command{
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 406, 1827, 1979, 0, 0, 0, 0, 0, 3038, 0, 0, 0, 0, 1934, 0, 0,
-	0, 0, 2144, 0, 0, 0, 0, 0, 1287, 1083, 0, 0, 0, 0, 2741, 0, 0, 0, 0, 0, 867, 2175, 0, 0, 0, 0, 532, 0, 860, 0, 3887, 380,
-	0, 0, 0, 0, 0, 0, 3152, 0, 0, 3921, 503, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1198, 0, 346, 0, 0, 0, 0, 2564, 2725, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 875, 0, 3816, 3426, 0, 1176, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3500, 0, 288, 2949, 0, 1525, 0, 0, 0, 0, 0, 2562, 0, 0, 0, 0, 637, 2208, 2397, 0, 1301,
-	0, 0, 0, 0, 0, 0, 0, 0, 3310, 0, 0, 0, 0, 0, 2253, 0, 0, 0, 0, 0, 0, 321, 2029, 0, 0, 0, 0, 0, 2221, 0, 1112, 3714,
-	2479, 0, 0, 0, 0, 0, 330, 0, 0, 3712, 1900, 0, 0, 0, 0, 0, 0, 0, 0, 1653, 0, 0, 0, 0, 1363, 0, 2396, 0, 3041, 1564, 0, 949,
-	564, 1939, 0, 413, 0, 0, 0, 0, 409, 0, 702, 0, 0, 0, 0, 3420, 0, 3131, 0, 0, 0, 0, 0, 0, 425, 2544, 0, 1877, 0, 0, 0, 0,
-	0, 0, 3468, 2634, 0, 0, 521, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1638, 46, 0, 0, 0, 0, 0, 0, 0, 2813, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 997, 546, 0, 0, 791, 3810, 0, 0, 0, 0, 0, 0, 0, 0, 2184, 1829, 3225, 0, 3287, 0, 0, 0, 2683, 0, 0, 53, 793, 2981, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 842, 185, 0, 0, 0, 2135, 2598, 0, 0, 1744, 0, 0, 0, 55, 0, 0, 0, 0, 0, 1271, 0, 0,
-	781, 0, 2674, 3329, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2237, 2688, 3742, 0, 0, 300, 2177, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1794, 0, 2013, 1484, 0, 0, 0, 0, 0, 0, 0, 0, 0, 193, 2539, 383, 102, 962, 3749, 0, 0, 1476, 0, 2236, 3649, 0, 0, 0, 0,
-	0, 0, 0, 0, 1117, 0, 2890, 0, 0, 0, 0, 0, 0, 0, 0, 1823, 0, 0, 0, 0, 0, 0, 0, 0, 2481, 0, 0, 0, 0, 3866, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1058, 0, 0, 0, 0, 3416, 1627, 0, 0, 3913, 0, 0, 0, 2735, 1529, 0, 1733,
-	2252, 0, 0, 0, 0, 0, 0, 0, 726, 2312, 2801, 3118, 0, 0, 0, 0, 0, 0, 1761, 0, 0, 2730, 0, 0, 0, 0, 0, 0, 2855, 349, 3127, 2087,
-	0, 0, 0, 0, 0, 0, 0, 877, 3261, 1951, 0, 0, 0, 3827, 0, 0, 0, 0, 0, 0, 444, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2708, 0, 0, 0, 0, 0, 0, 2522, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 650, 0,
-	0, 0, 0, 273, 0, 0, 0, 0, 0, 485, 1267, 2571, 0, 0, 3568, 0, 0, 2114, 0, 2369, 0, 13, 0, 0, 0, 1913, 0, 1833, 2961, 0, 0, 0,
-	0, 0, 0, 1905, 0, 2975, 0, 0, 0, 263, 0, 0, 0, 2612, 0, 0, 0, 0, 0, 0, 0, 495, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	332, 0, 0, 473, 0, 0, 0, 0, 2008, 0, 0, 0, 0, 508, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3171, 0, 0, 0, 3942, 0,
-	0, 3404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3753, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1861, 0, 0, 0, 0, 2129, 0, 0, 81, 388, 2602, 3283, 0, 0, 0, 1418, 0, 0, 0, 0, 0, 0, 0, 0, 3755, 2289, 0, 3891, 0, 0, 0, 0,
-	0, 0, 0, 0, 1376, 0, 1263, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2557, 2152, 0, 663, 0, 0, 0, 3508, 0, 0,
-	0, 0, 1145, 2207, 0, 0, 1211, 0, 1780, 0, 0, 0, 3114, 0, 0, 3005, 0, 0, 0, 176, 0, 1474, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1313, 0, 0, 922, 2889, 0, 2717, 0, 0, 1193, 0, 0, 0, 0, 0, 3209, 0, 0, 0, 0, 506, 0, 0, 0, 0, 0, 0, 0, 1838, 0, 0, 0,
-	0, 0, 3083, 0, 0, 0, 0, 538, 0, 0, 0, 0, 118, 0, 0, 0, 0, 0, 3912, 0, 0, 2676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1032, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1720, 0, 0, 2037, 3794, 0, 0, 0, 1438, 0, 0, 2209,
-	0, 0, 0, 2551, 0, 0, 2568, 0, 3553, 1708, 1950, 0, 0, 1370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1519, 2436, 0, 0,
-	0, 0, 0, 0, 1652, 0, 0, 419, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 408, 3463, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 313, 0, 0, 0, 0, 0, 0, 1328, 0, 0, 0, 0, 0, 0, 2404, 0, 2158, 0, 0, 126, 0, 0, 0, 0, 0, 0, 0, 2777, 0,
-	0, 0, 0, 0, 0, 3467, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2751, 0, 0, 0, 0, 0, 0, 3414, 3867, 0, 2055, 2109, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 703, 0, 0, 0, 0, 0, 0, 0, 0, 688, 0, 0, 0, 1247, 0, 0, 2121, 2779, 0, 2566, 0, 0, 0, 0,
-	0, 2760, 0, 0, 0, 0, 0, 1272, 1677, 1782, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1243, 0, 0, 0, 0, 0, 0, 428, 0, 0, 0, 0, 0,
-	0, 0, 0, 2146, 0, 0, 2213, 3496, 0, 0, 0, 0, 0, 2792, 0, 0, 0, 0, 0, 3787, 0, 0, 0, 0, 0, 0, 1299, 0, 0, 0, 0, 0,
-	0, 1432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 578, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2701, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 146, 0, 0, 3393, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1322, 1899, 0, 0, 1541, 0, 1009, 0,
-	0, 0, 0, 0, 1523, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 947, 2583, 0, 0, 0, 0, 0, 354, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1748, 0, 0, 1469, 0, 542, 2887, 0, 467, 2534, 0, 3429, 1955, 0, 2783, 0, 384, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1520, 0, 0, 3050, 3388,
-	0, 2941, 0, 0, 0, 0, 0, 0, 0, 0, 3847, 0, 0, 0, 0, 0, 0, 1385, 0, 0, 0, 0, 2596, 0, 0, 3470, 0, 0, 0, 0, 0, 2472,
-	0, 0, 0, 936, 3210, 0, 0, 0, 2360, 0, 3725, 0, 0, 0, 2411, 0, 0, 0, 0, 3668, 0, 0, 805, 528, 1669, 3269, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2503, 0, 3936, 0, 0, 0, 0, 0, 730, 1220, 0, 0, 3523, 677, 2449, 0, 0, 0, 0, 3102, 0, 0, 1535, 0,
-	0, 1915, 0, 1841, 3527, 0, 0, 0, 0, 0, 0, 0, 2944, 728, 0, 0, 0, 0, 1179, 1226, 106, 2077, 0, 0, 0, 3441, 1132, 0, 2901, 0, 0, 0,
-	0, 0, 839, 0, 0, 0, 0, 3532, 0, 0, 0, 306, 2700, 0, 0, 3066, 2062, 0, 0, 0, 0, 2903, 1651, 0, 3526, 2608, 0, 0, 0, 0, 0, 1258,
-	0, 2806, 0, 0, 0, 0, 0, 0, 0, 0, 0, 37, 0, 0, 0, 1568, 0, 1320, 0, 0, 1204, 3087, 0, 0, 0, 1935, 0, 0, 0, 0, 0, 0,
-	1443, 2513, 2861, 0, 0, 0, 0, 0, 0, 1828, 0, 0, 0, 0, 0, 0, 0, 1273, 0, 1126, 1264, 2533, 2920, 3656, 1595, 1994, 699, 3514, 0, 511, 0, 0,
-	1174, 0, 0, 0, 0, 0, 1034, 1630, 3941, 0, 0, 999, 2402, 3540, 0, 0, 3056, 0, 2638, 0, 0, 0, 0, 0, 0, 0, 2005, 0, 0, 0, 0, 0,
-	0, 0, 828, 0, 0, 0, 0, 2750, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 975, 0, 1496, 0, 0, 2946, 0, 0, 0, 1270, 0, 0, 1924,
-	0, 0, 0, 0, 1634, 0, 0, 0, 0, 0, 0, 3651, 3768, 711, 1543, 2241, 0, 1012, 0, 2366, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1705, 0, 0, 0, 0, 767, 0, 0, 0, 0, 0, 3849, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2327, 0, 0, 0, 82, 0, 0, 0,
-	0, 2919, 0, 0, 0, 1514, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 195, 0, 0, 0, 0, 0, 0, 305, 3148, 1060, 0,
-	0, 3443, 2142, 0, 0, 0, 0, 0, 0, 2065, 3150, 366, 2271, 0, 0, 0, 2885, 0, 0, 0, 719, 0, 0, 0, 0, 1556, 2621, 0, 0, 0, 0, 3338,
-	0, 593, 0, 0, 0, 0, 0, 0, 1055, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1051, 0, 0, 0, 51, 915, 3353, 0, 960,
-	0, 0, 1430, 0, 0, 0, 0, 0, 0, 3316, 0, 2228, 1416, 0, 0, 226, 0, 2649, 0, 430, 0, 3515, 0, 0, 3326, 0, 0, 0, 0, 0, 0, 1202,
-	3319, 0, 0, 0, 0, 698, 0, 0, 0, 0, 2947, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3143, 0, 0, 0, 920, 0, 0, 0, 0,
-	0, 0, 1394, 0, 0, 1741, 0, 0, 0, 1023, 2756, 3275, 0, 0, 3061, 3748, 0, 0, 0, 0, 0, 2937, 0, 0, 0, 0, 1850, 0, 0, 3566, 2084, 101,
-	0, 0, 0, 3267, 0, 1783, 2541, 3923, 0, 0, 0, 0, 2486, 0, 0, 0, 656, 748, 1661, 1577, 0, 0, 3878, 0, 0, 200, 23, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3370, 0, 0, 0, 0, 1128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1194, 0, 0, 3801, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3871, 3007, 0, 0, 0, 3384, 0, 0, 0, 0, 1949, 1709, 2018, 0, 2122, 0, 0, 0, 0, 0, 1879, 0, 0, 0, 2795, 0, 0, 2356,
-	0, 0, 0, 0, 1776, 0, 0, 0, 0, 0, 0, 0, 586, 0, 671, 0, 0, 317, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1538, 3486, 0, 0, 3280,
-	0, 3356, 0, 1250, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2370, 2299, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2269, 3591, 0, 0, 0, 0, 0, 2085, 0,
-	0, 0, 0, 3079, 3240, 0, 1820, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 874, 0, 3809, 0, 206, 1527, 2435, 1773, 3092, 0,
-	0, 0, 939, 0, 0, 218, 0, 0, 0, 0, 0, 0, 0, 0, 1478, 0, 0, 0, 0, 0, 1870, 0, 0, 0, 0, 0, 2406, 0, 2722, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2548, 397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 392, 958, 0, 0, 0, 0, 0, 0, 3697, 0, 0, 3268,
-	3253, 0, 0, 0, 197, 0, 2510, 0, 0, 2926, 0, 0, 0, 0, 0, 0, 1039, 0, 783, 0, 3112, 1940, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 277, 0, 338, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 190, 0, 0, 0, 0, 3156, 0, 402, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2250, 0, 2907, 2379, 3537, 0, 0, 2099, 3489, 0, 0, 833, 0, 946, 0, 0, 0, 2841, 549, 754, 1151, 0, 0, 0, 0, 0, 3937, 121,
-	271, 0, 0, 0, 2745, 0, 0, 0, 0, 3822, 0, 0, 0, 0, 3147, 0, 0, 2296, 1095, 2803, 0, 0, 0, 0, 3166, 0, 0, 0, 0, 0, 3541, 815,
-	0, 0, 0, 0, 0, 1743, 0, 2495, 0, 2153, 0, 0, 0, 449, 0, 326, 0, 2935, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1983, 0, 0, 0, 0,
-	2219, 0, 0, 0, 0, 0, 3680, 0, 0, 0, 0, 0, 0, 0, 0, 1938, 0, 2386, 3332, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 714, 0, 0, 0, 0, 0, 943, 0, 0, 0, 0, 0, 0, 0, 820, 615, 0, 0, 0, 0, 0,
-	0, 670, 0, 0, 0, 1739, 0, 0, 0, 0, 0, 0, 0, 443, 0, 0, 0, 0, 0, 1364, 299, 3350, 0, 0, 0, 0, 0, 0, 736, 0, 0, 0,
-	0, 0, 2264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2769, 0, 0, 1670, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 524, 0, 2614, 3181, 0, 0, 0, 0, 0, 0, 0, 2819, 0, 0, 0, 0, 0,
-	0, 0, 897, 1139, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1699, 0, 0, 2307, 0, 0, 0, 0, 0, 0, 0, 2972, 394, 0, 0, 0,
-	0, 2046, 0, 705, 0, 0, 0, 609, 0, 0, 1511, 2895, 0, 0, 0, 3046, 991, 0, 0, 86, 2863, 3736, 335, 490, 0, 0, 2042, 3930, 47, 0, 0, 2900,
-	0, 0, 0, 0, 0, 390, 2368, 0, 0, 0, 0, 0, 0, 1790, 3779, 0, 0, 2425, 0, 0, 0, 1779, 2800, 0, 0, 0, 0, 602, 3252, 3846, 0, 0,
-	0, 1016, 0, 0, 2927, 0, 0, 0, 0, 0, 0, 0, 0, 0, 357, 0, 592, 0, 0, 0, 0, 0, 0, 0, 3571, 1346, 0, 0, 0, 3205, 0, 0,
-	0, 988, 0, 3623, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1141, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2727, 246, 2154, 2719, 3734, 0, 0, 0,
-	3606, 0, 0, 0, 0, 0, 3195, 0, 0, 0, 0, 0, 2414, 0, 205, 0, 0, 606, 0, 0, 0, 459, 642, 52, 0, 0, 2913, 0, 0, 1504, 0, 0,
-	3766, 0, 0, 0, 0, 1818, 0, 0, 972, 0, 2231, 0, 0, 0, 0, 0, 0, 0, 966, 0, 0, 0, 0, 1028, 0, 0, 0, 1681, 0, 0, 0, 0,
-	0, 0, 834, 0, 0, 3576, 0, 0, 0, 0, 0, 0, 0, 0, 1064, 0, 1749, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 160, 1101, 1798, 0,
-	3589, 2171, 3724, 0, 2766, 0, 712, 0, 0, 0, 0, 0, 0, 3814, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1788, 0, 0, 0, 0, 35, 1574,
-	0, 0, 1460, 0, 0, 0, 3475, 0, 2835, 0, 0, 0, 0, 0, 3214, 0, 0, 1393, 3784, 0, 0, 420, 1339, 43, 0, 0, 0, 0, 0, 3098, 0, 0,
-	0, 0, 718, 659, 3485, 0, 0, 0, 0, 2594, 0, 0, 0, 2284, 0, 0, 0, 0, 573, 765, 2255, 0, 1562, 2523, 0, 0, 0, 2003, 2375, 983, 2748, 2879,
-	1149, 3718, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1916, 3448, 0, 0, 0, 806, 935, 0, 0, 0, 2781, 0, 0, 0, 0, 0, 0, 3119,
-	0, 3097, 0, 598, 0, 3277, 0, 0, 0, 131, 150, 455, 0, 0, 0, 0, 2774, 0, 0, 0, 0, 0, 0, 3175, 0, 995, 1694, 2684, 0, 0, 0, 0,
-	0, 3337, 3456, 0, 0, 0, 514, 0, 0, 0, 0, 0, 0, 0, 0, 0, 512, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3659, 752, 788, 2247, 0, 0, 372, 3030, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1424, 0, 0, 0, 0, 0, 0, 0, 0, 2093, 0, 0, 0, 3094,
-	0, 0, 0, 0, 1579, 0, 0, 0, 0, 0, 0, 0, 0, 0, 931, 0, 0, 0, 0, 0, 0, 1277, 1876, 0, 0, 0, 0, 0, 0, 1499, 1948, 0,
-	885, 0, 0, 0, 0, 0, 0, 2752, 0, 0, 0, 0, 0, 1639, 1037, 2450, 2473, 3675, 0, 0, 0, 1810, 0, 848, 3519, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1215, 0, 1403, 0, 0, 0, 1417, 0, 0, 626, 981, 0, 0, 0, 779, 0, 0, 0, 0, 963, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 282, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2575, 0, 0, 1077, 1456, 0, 0, 0, 0, 0, 0, 3262, 0, 0, 0,
-	0, 0, 1613, 1682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 561, 786, 1706, 2331, 1312, 0, 0, 0, 0, 464, 0, 0, 0, 0, 0, 0, 0, 0,
-	3509, 0, 324, 0, 1031, 0, 0, 0, 0, 2398, 0, 2865, 0, 0, 0, 0, 0, 0, 3894, 0, 0, 0, 0, 0, 0, 0, 908, 2744, 0, 0, 0, 0,
-	0, 2157, 0, 0, 0, 0, 0, 0, 0, 818, 0, 2179, 2945, 0, 0, 0, 0, 3242, 0, 204, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 57, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3111, 0, 89, 0, 2547, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1575, 0, 0, 0, 0, 0, 0, 270, 768, 3027, 0, 891, 821, 0, 0, 0, 0, 0, 548, 0,
-	0, 0, 0, 0, 0, 2576, 0, 0, 898, 2304, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2540, 0, 0, 2623, 0, 2687, 0, 0, 2365, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 803, 2512, 0, 1609, 520, 0, 0, 0, 0, 0, 1159, 0, 0, 0, 0, 0, 0, 2771, 0, 0, 1022, 0, 0, 917, 974,
-	3763, 0, 0, 0, 0, 0, 0, 289, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1109, 0, 2787, 0, 0, 0, 2021, 0, 0, 478, 0, 0, 0,
-	0, 3880, 0, 0, 937, 0, 0, 0, 0, 1665, 0, 0, 0, 942, 2871, 0, 0, 0, 0, 0, 0, 3271, 0, 3245, 2491, 0, 0, 0, 0, 0, 0, 0,
-	787, 0, 0, 0, 0, 199, 0, 0, 0, 0, 0, 0, 2156, 2785, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3435, 411, 0, 3321, 0, 0, 3204, 3399,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 634, 771, 1518, 1691, 2317, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 526, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3690, 0, 0, 0, 0, 2405, 3286, 0, 0, 0, 2076, 0, 124, 0, 0, 0, 0, 1485, 0, 0, 1718, 0, 3881, 2091,
-	0, 1646, 0, 0, 0, 0, 0, 0, 0, 2352, 0, 0, 0, 1072, 0, 0, 0, 487, 0, 0, 0, 1621, 0, 0, 589, 1197, 0, 0, 0, 1232, 2053, 3905,
-	0, 0, 0, 0, 0, 3674, 0, 3587, 0, 0, 3717, 3208, 0, 0, 0, 0, 0, 0, 434, 0, 0, 0, 0, 0, 0, 0, 0, 2826, 0, 0, 1622, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 596, 1248, 784, 0, 0, 527, 0, 0, 0, 0, 1433, 0, 0, 0, 3898, 0, 0, 347, 0,
-	0, 0, 0, 0, 54, 1632, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1821, 0, 0, 0, 0, 0, 0, 0, 0, 570, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3304, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 142, 1953, 19,
-	0, 3473, 0, 0, 1383, 0, 0, 3595, 2311, 0, 0, 0, 0, 0, 0, 0, 3107, 0, 0, 1755, 0, 0, 0, 0, 0, 3419, 0, 0, 0, 0, 0, 3348,
-	1862, 0, 0, 838, 0, 3581, 0, 1229, 0, 0, 0, 0, 0, 2348, 2403, 3854, 0, 0, 0, 0, 1357, 0, 0, 1487, 0, 0, 0, 0, 0, 3325, 3622, 2873,
-	0, 0, 0, 0, 1288, 0, 0, 0, 1451, 0, 0, 0, 0, 0, 515, 1162, 0, 0, 0, 0, 0, 3799, 0, 0, 2490, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1679, 0, 0, 0, 0, 0, 742, 2560, 1380, 3944, 0, 312, 0, 1399, 2600, 0, 0, 0, 3934, 0, 0, 0, 0, 3626, 0, 1203, 1365, 0,
-	613, 0, 0, 0, 0, 0, 0, 2606, 0, 0, 831, 0, 0, 0, 0, 0, 3594, 0, 0, 3855, 1102, 2127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	607, 0, 0, 0, 1563, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2487, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 785, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1797, 2640, 0, 0, 0, 0, 0, 0, 0, 0, 1004, 0, 0,
-	0, 576, 3534, 0, 0, 1791, 1269, 0, 0, 1093, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2574, 0, 0, 3938, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2764, 0, 0, 0, 797, 2974, 0, 2498, 0, 3502, 0, 0, 0, 0, 3933, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2112, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 482, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2953, 0, 0, 1227, 707, 0, 0, 0, 0, 1319, 0, 0, 0, 0, 0, 0, 3820, 0, 0, 0, 0, 0, 0, 3882, 0, 0, 0, 0, 2283, 0, 0, 1728,
-	3086, 0, 0, 0, 0, 0, 0, 892, 3902, 0, 0, 0, 0, 0, 39, 0, 597, 0, 0, 0, 0, 0, 0, 0, 2188, 0, 0, 0, 0, 0, 3284, 0,
-	0, 0, 2023, 0, 0, 0, 0, 0, 0, 0, 2075, 0, 0, 2194, 0, 0, 0, 0, 1008, 2104, 0, 0, 0, 0, 0, 723, 0, 0, 0, 0, 0, 2040,
-	0, 0, 0, 0, 0, 0, 1931, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3638, 1853, 0, 62, 2732, 220, 221, 3449, 0, 0, 0, 0, 0,
-	0, 232, 1641, 0, 3924, 0, 0, 0, 2782, 0, 2326, 2652, 0, 1707, 0, 563, 0, 0, 393, 0, 640, 2168, 0, 674, 0, 0, 0, 0, 1265, 0, 0, 0,
-	0, 0, 0, 0, 0, 2149, 2505, 0, 3874, 0, 846, 0, 0, 0, 0, 0, 0, 0, 14, 2388, 0, 0, 0, 0, 0, 0, 928, 0, 0, 0, 2320, 0,
-	0, 138, 0, 0, 0, 1631, 0, 0, 439, 2644, 0, 3679, 0, 8, 0, 0, 0, 0, 0, 3644, 0, 0, 0, 761, 0, 0, 0, 534, 0, 0, 0, 0,
-	0, 0, 0, 3575, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1875, 0, 0, 0, 0, 0, 1123, 0, 906, 0, 0, 0, 0, 0, 0, 0, 252,
-	0, 0, 0, 181, 2729, 1189, 3133, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3929, 0, 0, 251, 0, 735, 3306, 0, 0, 0, 0, 2875, 0, 0, 0, 0,
-	0, 3551, 0, 0, 0, 0, 0, 3235, 0, 0, 0, 616, 0, 0, 1420, 907, 1003, 0, 0, 0, 0, 766, 2097, 0, 0, 0, 0, 3091, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2032, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1175, 0, 0, 0, 0, 0, 0, 2347, 0, 0, 0, 0, 1888, 2997, 887,
-	0, 0, 0, 0, 0, 2578, 0, 0, 2050, 2460, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1274, 0, 0, 0, 1089, 2089, 0, 0, 0, 0, 316, 0, 0,
-	2012, 0, 3202, 0, 0, 0, 0, 2550, 0, 2506, 0, 2553, 0, 0, 2911, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2828, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 378, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1173, 0, 809, 280, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3811,
-	0, 0, 0, 1696, 2934, 0, 0, 0, 0, 0, 0, 0, 0, 1069, 0, 0, 3234, 3016, 0, 0, 1778, 1043, 1236, 2605, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1971, 1517, 0, 758, 0,
-	0, 2082, 3616, 471, 0, 0, 0, 353, 496, 0, 0, 0, 0, 0, 1751, 0, 0, 0, 1097, 1734, 0, 0, 0, 2948, 0, 0, 0, 0, 0, 0, 0, 0,
-	608, 655, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1895, 1923, 0, 0, 0, 0, 2024, 0, 0, 0, 0, 0, 741, 2043, 2293, 0, 0, 0, 0, 0, 0,
-	1070, 1937, 0, 0, 0, 0, 1597, 0, 0, 0, 0, 0, 2884, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2633, 0, 0, 0, 0, 0,
-	0, 0, 2709, 0, 0, 0, 3797, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 638, 1391, 462, 1657, 1814, 0, 0, 3488, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 6, 0, 0, 0, 0, 0, 0, 994, 1617, 0, 0, 1663, 0, 1986, 0, 0, 2746, 0, 1896, 0, 0, 2860, 0, 0, 0, 0, 40, 323, 2035, 3405,
-	3455, 2573, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 426, 3174, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2409, 3590, 0, 0, 0, 0, 0, 0, 0, 0, 1384, 0, 1516, 0, 0, 0, 3233, 1468, 2489, 1756, 3476, 0, 0, 1292, 0, 0, 1857,
-	0, 1163, 3727, 0, 0, 0, 2552, 2677, 0, 1531, 0, 0, 0, 0, 0, 0, 170, 2297, 0, 0, 0, 727, 1343, 2734, 955, 1307, 0, 0, 0, 0, 0, 0,
-	0, 0, 535, 0, 0, 2335, 0, 136, 571, 3643, 0, 0, 0, 1725, 0, 0, 3601, 0, 0, 0, 1402, 3372, 0, 0, 0, 0, 0, 2192, 0, 0, 0, 1184,
-	0, 0, 3053, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1762, 0, 0, 0, 0, 0, 3897, 0, 0, 0, 0, 1809, 0, 0, 0, 0, 0, 0,
-	0, 0, 196, 1164, 0, 0, 0, 0, 0, 743, 1303, 293, 0, 1491, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1076, 0, 0, 0, 3301, 1136, 2353, 2624,
-	412, 2789, 2872, 3395, 0, 0, 0, 1859, 0, 3137, 0, 0, 3273, 0, 0, 73, 0, 0, 0, 0, 107, 0, 2973, 0, 0, 245, 0, 0, 0, 2501, 0, 0,
-	2668, 0, 0, 1347, 0, 248, 753, 1053, 2818, 3444, 163, 337, 0, 0, 1110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1973, 2838, 697, 0, 0, 0, 0,
-	0, 0, 0, 747, 0, 0, 0, 0, 0, 0, 0, 310, 0, 0, 979, 0, 0, 484, 558, 2516, 91, 0, 298, 1534, 0, 0, 2563, 3394, 0, 0, 0, 0,
-	2341, 0, 0, 2966, 0, 3391, 0, 1772, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 61, 0, 3072, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3580, 0, 0, 989, 2772, 0, 0, 0, 2270, 0, 0, 687, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2549, 0, 945,
-	0, 0, 1759, 423, 1522, 0, 0, 1958, 0, 1817, 0, 0, 0, 0, 1843, 0, 0, 0, 0, 0, 3888, 0, 1082, 2139, 0, 1252, 3047, 2637, 3641, 0, 111, 0,
-	0, 0, 0, 0, 0, 0, 0, 3294, 0, 0, 0, 0, 0, 0, 0, 879, 0, 0, 0, 0, 0, 3927, 1757, 0, 0, 0, 2976, 2994, 0, 0, 0, 0,
-	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1784, 0, 0, 0, 0, 0, 0, 0, 0, 1455, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1975, 0, 0, 0, 0, 0, 0, 3726, 3167, 0, 0, 3654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1256, 2659, 0, 0, 2647, 0, 0, 0, 234, 0, 0, 776, 2881, 0, 0, 2874, 0, 0, 0, 0, 2183, 695, 0, 3835, 1223, 2793, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2572, 0, 0, 3829, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 755, 0, 724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2508, 0, 0, 0, 0, 694, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2651, 0, 3008, 0, 654, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1321, 0, 0, 0, 452, 0, 0, 0, 2998, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 987, 0, 0, 0,
-	0, 0, 0, 1366, 0, 0, 0, 3285, 0, 0, 0, 0, 183, 933, 2383, 1408, 2833, 0, 0, 0, 0, 0, 3646, 0, 0, 0, 0, 0, 0, 0, 0, 1716,
-	0, 0, 0, 0, 1435, 0, 0, 0, 0, 0, 0, 0, 0, 0, 516, 212, 0, 0, 0, 0, 0, 971, 0, 0, 0, 0, 0, 0, 0, 3090, 0, 0,
-	0, 0, 3758, 1883, 3059, 0, 1528, 0, 0, 0, 2519, 0, 0, 0, 0, 1459, 0, 567, 2470, 3683, 1046, 0, 0, 0, 3231, 0, 0, 0, 0, 0, 1494, 0,
-	0, 0, 0, 0, 1056, 2468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3673, 0, 0, 2939, 0, 0, 0, 0, 0, 0, 0, 559, 0, 0,
-	0, 0, 0, 1214, 0, 0, 0, 0, 0, 0, 0, 0, 807, 0, 0, 1148, 0, 0, 0, 0, 1196, 22, 0, 0, 0, 0, 0, 0, 0, 3439, 0, 1615,
-	2064, 3139, 0, 0, 3543, 1500, 0, 0, 0, 0, 1845, 0, 0, 1167, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3236, 1154, 0, 0, 0, 0, 0, 364,
-	2430, 0, 0, 2591, 0, 0, 1588, 0, 0, 0, 0, 0, 0, 605, 0, 3049, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1891, 802, 1231, 3130, 0, 0, 2585,
-	0, 0, 0, 0, 2282, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2714, 0, 0, 0, 1434, 0, 0, 0, 0, 0, 3120, 0, 3745, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1625, 0, 0, 0, 0, 98, 0, 2738, 0, 0, 0, 0, 0, 1610, 0, 0, 0, 0, 3335, 0, 0,
-	0, 0, 0, 0, 0, 0, 1190, 0, 0, 0, 2694, 0, 0, 0, 556, 0, 1912, 852, 1767, 0, 0, 0, 0, 1344, 0, 0, 2914, 3906, 114, 0, 0, 0,
-	174, 0, 0, 0, 868, 0, 0, 0, 0, 2675, 0, 0, 1740, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3436, 934, 0, 2866, 0, 0, 0, 0,
-	0, 0, 0, 0, 322, 2862, 0, 2626, 125, 0, 0, 0, 0, 0, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 0, 0, 3413, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3518, 0, 0, 3308, 0, 3263, 0, 0, 10, 0, 0, 0, 3191, 0, 1540, 0, 0, 0, 0, 0, 405, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2025, 0, 0, 0, 0, 0, 0, 1059, 0, 1086, 0, 0, 72, 2407, 0, 0, 0, 0, 700, 648, 0, 0, 0, 3417, 2906, 0, 0,
-	0, 0, 0, 0, 0, 3778, 1982, 0, 0, 0, 0, 0, 0, 0, 932, 0, 0, 0, 0, 0, 0, 2883, 0, 0, 645, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1805, 0, 1171, 0, 2749, 0, 0, 0, 0, 0, 3863, 0, 0, 1372, 830, 0, 0, 0, 0, 249, 1400, 3535, 3564, 0,
-	440, 0, 0, 1208, 2656, 2336, 0, 0, 0, 0, 0, 973, 0, 2372, 0, 0, 2267, 0, 2066, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 179, 1254, 0, 3516, 1047, 0, 826, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3919, 0, 0, 1466, 1806, 0, 0,
-	0, 0, 0, 2496, 0, 0, 0, 0, 0, 2374, 658, 3762, 0, 0, 0, 3424, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1074, 0, 0, 3608, 1851, 1048,
-	3428, 0, 0, 0, 0, 543, 1426, 1687, 3529, 2485, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3217, 0, 513, 2098, 3850, 3609, 0, 0, 0, 2689, 0, 0, 0,
-	0, 982, 0, 0, 2079, 0, 0, 0, 0, 0, 0, 2507, 0, 0, 0, 977, 2143, 2441, 0, 418, 0, 0, 3001, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2691, 0, 0, 0, 0, 3178, 3367, 0, 0, 1377, 0, 0, 3299, 0, 0, 0, 0, 2761, 0, 0, 0, 0, 0, 0, 0,
-	0, 149, 0, 0, 0, 0, 0, 1678, 2593, 0, 0, 0, 3824, 0, 0, 0, 32, 2570, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1396, 0, 0,
-	0, 0, 0, 2020, 0, 3065, 2258, 2681, 0, 0, 0, 2493, 0, 0, 0, 0, 3244, 603, 0, 0, 2060, 0, 0, 49, 0, 0, 0, 0, 0, 948, 0, 0,
-	0, 0, 0, 0, 0, 1676, 0, 2716, 0, 909, 0, 0, 0, 3743, 0, 0, 0, 0, 3021, 0, 1338, 1660, 0, 0, 2664, 0, 231, 445, 0, 3160, 1219, 3777,
-	0, 0, 3136, 1131, 0, 0, 0, 1963, 3385, 0, 0, 0, 0, 3800, 0, 0, 0, 0, 0, 967, 203, 1589, 2073, 0, 2824, 2990, 50, 3437, 0, 0, 0, 3043,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3845, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2526, 0,
-	1885, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1401, 0, 0, 0, 0, 0, 1593, 0, 0, 2295, 0, 0, 1800, 0, 0, 0, 0, 0, 0,
-	1858, 1078, 0, 1310, 0, 0, 0, 0, 0, 0, 3003, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0, 0, 0, 294, 2054, 0, 0, 0, 1461, 0, 0, 0,
-	3670, 1218, 0, 0, 0, 0, 0, 2445, 3161, 3228, 0, 0, 1614, 900, 0, 2905, 0, 0, 0, 453, 0, 0, 0, 0, 0, 0, 0, 0, 0, 800, 0, 0,
-	0, 0, 0, 0, 0, 0, 2417, 3140, 0, 0, 0, 552, 0, 0, 0, 0, 0, 0, 3322, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1793, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2996, 2031, 3341, 2695, 0, 0, 3371, 0,
-	2537, 0, 3237, 0, 0, 0, 0, 2130, 1152, 2457, 0, 63, 0, 0, 0, 0, 0, 0, 1146, 2230, 0, 0, 2424, 0, 3864, 0, 0, 0, 0, 0, 437, 0,
-	3411, 0, 0, 0, 0, 0, 0, 0, 0, 1477, 0, 0, 0, 0, 0, 0, 2027, 870, 442, 2263, 3767, 0, 0, 2038, 3471, 2107, 1361, 0, 0, 0, 2001, 343,
-	0, 0, 0, 2124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1908, 0, 0, 3040, 3804, 0, 0, 1284, 0, 0, 0, 2009, 0, 262, 333, 2667, 3879, 0, 0,
-	0, 0, 3890, 0, 0, 0, 0, 0, 0, 2759, 0, 0, 0, 0, 0, 0, 0, 0, 224, 0, 0, 0, 764, 1324, 1998, 0, 284, 1304, 2044, 194, 240, 2848,
-	0, 0, 0, 0, 0, 2170, 3060, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3885, 0, 0, 0, 2808, 0, 539, 0, 519, 0, 1999, 0,
-	0, 0, 0, 2138, 0, 1462, 0, 0, 0, 1351, 3664, 0, 2428, 0, 0, 1799, 278, 3403, 0, 0, 0, 0, 0, 0, 0, 0, 1503, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1693, 0, 823, 1837, 0, 0, 0, 0, 0, 0, 1015, 0, 2, 628, 3920, 646, 1201, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 474, 3018, 1537, 0, 0, 2740, 0, 0, 0, 3432, 0, 0, 0, 0, 0, 0, 0, 116, 1703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1561, 0, 0, 0, 0, 242, 0, 0, 0, 0, 331, 0, 3082, 0, 3838, 0, 3856, 0, 0, 0, 1673, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3657, 0, 0, 0, 3004, 0, 0, 2922, 0, 0, 0, 0, 3383, 0, 0, 1507, 0, 0, 0, 0, 0, 0, 0, 1121, 2993, 2444, 0, 3302, 0, 0, 108,
-	0, 0, 0, 0, 0, 0, 307, 0, 0, 0, 0, 0, 2432, 0, 0, 2313, 2951, 0, 0, 0, 0, 0, 0, 2836, 2494, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3817, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 599, 0, 555, 0, 3199, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1335, 2690, 0, 0, 0, 0, 0, 1333, 0, 0, 1825, 0, 0, 0, 0, 0, 0, 3459, 3624, 0, 1020, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2205, 0, 0, 0, 0, 0, 0, 0, 0, 1410, 0, 3366, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1368, 0, 0, 0, 3730,
-	0, 0, 0, 0, 1815, 0, 0, 0, 0, 0, 1967, 1317, 0, 0, 3081, 1241, 3559, 0, 0, 0, 2546, 0, 0, 0, 3618, 0, 0, 2509, 0, 1422, 0, 0,
-	1369, 0, 34, 77, 3363, 3681, 0, 74, 433, 1080, 0, 0, 0, 1021, 0, 3396, 2126, 0, 0, 0, 0, 1458, 0, 0, 0, 58, 0, 0, 0, 0, 0, 0,
-	1050, 1785, 0, 0, 0, 458, 3805, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3465, 0, 0, 0, 2499, 0, 0, 0, 0, 0, 0, 0, 851, 0, 0,
-	0, 0, 0, 0, 1587, 1730, 3340, 0, 0, 0, 0, 0, 0, 2344, 0, 0, 0, 0, 0, 0, 0, 2413, 0, 117, 1991, 0, 0, 0, 2757, 0, 824, 0,
-	314, 0, 669, 3364, 0, 0, 2625, 0, 0, 1289, 0, 0, 0, 873, 0, 0, 0, 0, 0, 0, 0, 0, 523, 2810, 827, 0, 862, 1987, 0, 3380, 2843, 0,
-	0, 0, 0, 0, 0, 1104, 0, 0, 0, 0, 0, 0, 3715, 0, 0, 0, 0, 0, 0, 0, 0, 3907, 0, 159, 0, 1172, 0, 0, 0, 0, 0, 3639,
-	2896, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1735, 0, 0, 0, 0, 0, 0, 2203, 2778, 0, 3823, 0, 1714,
-	1812, 1723, 2433, 0, 0, 0, 0, 1917, 0, 16, 0, 3886, 0, 0, 0, 0, 1090, 0, 0, 0, 0, 0, 3614, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1423, 0, 3158, 0, 0, 0, 0, 0, 2067, 569, 904, 2500, 0, 0, 0, 0, 0, 2367, 0, 0, 0, 178, 0, 0, 0, 3058,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 350, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1539, 0, 0, 0, 0, 0, 2301, 0, 2423, 3196, 0, 0,
-	0, 0, 0, 856, 0, 0, 0, 0, 3054, 0, 617, 0, 0, 0, 725, 0, 0, 0, 3807, 0, 0, 0, 729, 0, 0, 2070, 0, 0, 1583, 0, 0, 1329,
-	0, 0, 0, 0, 759, 2148, 0, 0, 0, 0, 0, 3121, 3466, 3155, 466, 0, 0, 0, 17, 3022, 0, 0, 0, 2376, 0, 0, 0, 0, 0, 0, 0, 3904,
-	2166, 2212, 3315, 0, 141, 0, 0, 3536, 0, 0, 0, 0, 0, 0, 0, 2723, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3469, 0, 0, 3357, 0, 188, 0, 0, 0, 500, 0, 0, 814, 0, 3034, 0, 0, 0, 0, 0, 2847, 0, 0, 0, 978, 2921, 0, 0, 3452, 0,
-	0, 2886, 0, 48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2931, 0, 0, 0, 0, 0, 0, 0, 3481, 0, 0, 0, 0,
-	0, 0, 1623, 0, 0, 0, 3918, 3577, 0, 0, 0, 2118, 0, 0, 0, 0, 2629, 0, 0, 0, 0, 0, 67, 902, 3206, 2117, 0, 3744, 0, 477, 0, 0,
-	0, 0, 0, 0, 2558, 3550, 1419, 0, 3113, 0, 2047, 0, 0, 0, 3812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2110, 0, 0, 3517, 0, 0, 505, 468, 550, 0, 0, 738, 3193, 0, 0, 0, 1177, 0, 0, 3895, 0, 0, 1871, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 265, 2440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 749, 2910, 1282, 0, 0, 2178, 3567, 0, 0,
-	0, 0, 0, 1667, 0, 0, 0, 0, 0, 3324, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1404, 2488, 0, 717, 773, 0, 0, 1006, 620, 0,
-	1557, 1886, 0, 0, 1345, 0, 0, 0, 2206, 790, 775, 3180, 2475, 0, 0, 0, 0, 0, 0, 2932, 0, 0, 0, 804, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 210, 0, 0, 3164, 2279, 2246, 0, 0, 0, 0, 0, 3224, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 525, 808, 0, 0, 0, 0, 3135,
-	0, 0, 0, 2636, 0, 0, 0, 0, 0, 865, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 985, 0, 2245, 0, 1222, 0, 0, 0, 1501, 0, 0, 0,
-	0, 0, 0, 0, 1026, 0, 0, 0, 0, 2916, 0, 0, 0, 0, 0, 0, 3505, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1965, 0, 0, 0, 1067, 1471, 0, 0, 290, 0, 454, 0, 0, 1367, 3588, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1001, 427, 0, 0, 0,
-	2464, 0, 0, 0, 0, 0, 0, 0, 0, 2052, 0, 3666, 0, 0, 0, 3911, 0, 0, 0, 0, 0, 0, 2285, 1719, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3837, 536, 3254, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1726, 0, 0, 441, 2196, 0, 0, 361, 3407, 0, 0, 0, 0, 0, 296, 0, 0, 0, 1358, 0, 0, 3584,
-	0, 0, 0, 1770, 0, 0, 0, 0, 0, 0, 1753, 257, 0, 0, 0, 0, 0, 0, 0, 0, 721, 0, 0, 0, 0, 1207, 360, 3652, 0, 2125, 0, 0,
-	0, 0, 0, 0, 0, 2587, 0, 0, 1811, 3347, 0, 0, 0, 0, 0, 0, 0, 0, 884, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1406, 0, 0, 0,
-	0, 0, 0, 0, 0, 657, 2669, 0, 0, 0, 3100, 0, 0, 479, 0, 0, 0, 0, 0, 0, 0, 1840, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2773, 926, 3524, 0, 0, 0, 0, 953, 0, 0, 0, 0, 0, 810, 0, 0, 0, 1238, 2410, 0, 1635, 1085, 0, 0, 0, 457, 0, 0, 3215, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3931, 0, 2965, 0, 0, 0, 0, 0, 1005, 0, 3474, 0, 0, 3052, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 223, 585, 0, 0, 0, 0, 1849, 0, 0, 0, 0, 0, 0, 591, 886, 1880, 0, 0, 0, 0, 0, 1604, 0, 0, 0, 2680, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2775, 3168, 0, 0, 0, 0, 3117, 0, 0, 0, 0, 0, 1156, 0, 0, 0, 0, 1359, 0, 0, 0, 0, 2696, 1702, 1449, 0, 132,
-	0, 0, 0, 2604, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 890, 0, 3750, 530, 0, 0, 0, 0, 0, 0, 2373, 0, 0, 0, 0, 1906,
-	0, 0, 0, 0, 3266, 0, 0, 0, 0, 992, 0, 0, 0, 0, 0, 0, 0, 3490, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3669, 3421, 0, 0,
-	3400, 0, 2898, 0, 0, 0, 0, 0, 1654, 0, 217, 3852, 0, 0, 3251, 0, 0, 1573, 414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1133, 0, 0, 0,
-	0, 0, 0, 2266, 631, 0, 1405, 2721, 0, 0, 0, 0, 0, 189, 0, 0, 896, 0, 0, 0, 0, 0, 651, 0, 3381, 0, 0, 1590, 0, 0, 0, 0,
-	0, 0, 760, 152, 0, 893, 0, 0, 0, 0, 0, 0, 1664, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3689, 3552, 0, 0, 0, 0, 0, 0, 901, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 836, 0, 0, 0, 0, 0, 0, 0, 0, 713, 0, 0, 0, 0, 103, 0, 0, 1752, 0, 0,
-	0, 0, 0, 0, 0, 359, 488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3770, 679, 0, 0, 0, 3203, 1316, 3909, 0, 0, 0, 2106, 3423, 3457, 3825,
-	3604, 0, 0, 0, 0, 0, 0, 0, 0, 0, 799, 0, 3458, 0, 279, 0, 0, 184, 0, 0, 0, 0, 0, 1314, 3645, 0, 0, 0, 0, 0, 0, 2201,
-	3710, 0, 3899, 0, 0, 0, 0, 0, 1427, 0, 0, 0, 0, 0, 0, 1071, 0, 2987, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2273, 0, 0, 0, 1209, 0, 2174, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3207, 568, 1526, 0, 0, 0, 0,
-	0, 0, 3359, 0, 0, 0, 0, 2851, 78, 3870, 0, 207, 85, 0, 0, 666, 0, 0, 370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1306, 1804, 0, 0, 0, 0, 0, 0, 1330, 0, 0, 0, 0, 0, 2857, 0, 0, 0, 2451, 0, 0, 2588, 0, 3039, 3573, 25, 2286, 1901, 2278, 0, 0,
-	0, 0, 0, 0, 0, 3138, 0, 0, 0, 109, 0, 0, 0, 3438, 0, 0, 0, 0, 0, 0, 0, 1764, 1068, 2151, 1996, 3103, 0, 0, 0, 0, 0, 0,
-	0, 0, 358, 0, 0, 0, 0, 1506, 2102, 0, 0, 1332, 2758, 2033, 0, 0, 0, 2737, 0, 0, 0, 0, 0, 1936, 93, 1781, 2128, 255, 0, 0, 0, 0,
-	0, 0, 0, 0, 1808, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3696, 0, 135, 0, 0, 0, 0, 0, 2329, 0, 0, 0,
-	0, 0, 844, 0, 0, 410, 2416, 3358, 0, 0, 0, 0, 0, 1442, 0, 0, 0, 3368, 3660, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1463, 0, 0,
-	0, 1674, 0, 0, 0, 0, 0, 0, 0, 0, 1326, 90, 0, 2393, 0, 0, 689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3116, 0, 562, 0, 0, 0, 0, 0, 3511, 0, 1572, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3331, 0, 1640, 0,
-	3109, 1668, 3611, 899, 0, 3057, 0, 0, 0, 0, 0, 2726, 0, 115, 1930, 0, 1545, 1729, 0, 0, 0, 3506, 0, 0, 0, 0, 0, 1225, 0, 0, 0, 0,
-	0, 0, 0, 3940, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1819, 0, 0, 0, 0, 0, 461, 3858, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2561, 0, 2359, 3687, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3433, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1893, 0, 0, 0, 1168, 1315, 0, 0, 2159, 0, 2655, 0, 0, 0, 0, 3499, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1199, 0, 0, 0, 0, 0, 0, 1710, 0, 817, 0, 0, 0, 0, 795, 2648, 0, 0, 0, 291, 3916, 0, 682, 0, 0, 0, 0,
-	0, 0, 0, 0, 3430, 1758, 0, 0, 0, 0, 0, 3842, 0, 1195, 0, 0, 211, 0, 2256, 2718, 0, 0, 3637, 0, 0, 0, 0, 0, 2538, 872, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 421, 3162, 0, 0, 0, 0, 0, 1856, 0, 3142, 0, 0, 0, 0, 0, 0, 0,
-	0, 2692, 0, 0, 0, 0, 2536, 0, 0, 0, 3336, 0, 0, 0, 0, 1266, 0, 0, 0, 0, 0, 0, 0, 2631, 0, 0, 2556, 0, 0, 0, 0, 0,
-	0, 1904, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3346, 1636, 0, 3761, 2645, 0, 0, 0, 0, 0,
-	1787, 0, 0, 0, 0, 2242, 0, 0, 0, 0, 0, 0, 88, 0, 0, 1704, 0, 0, 0, 0, 0, 0, 0, 0, 2790, 0, 0, 0, 3491, 0, 3445, 0,
-	0, 256, 3757, 0, 1558, 0, 0, 0, 0, 1966, 0, 0, 0, 0, 0, 1200, 3560, 0, 0, 1863, 0, 0, 0, 792, 0, 0, 2923, 0, 0, 0, 1578, 0,
-	0, 432, 0, 2821, 0, 1505, 2742, 2646, 0, 837, 3531, 1054, 0, 0, 0, 0, 0, 2333, 1041, 1763, 1816, 2262, 2172, 0, 0, 0, 0, 0, 2324, 0, 0, 0,
-	0, 0, 0, 0, 2805, 0, 3549, 0, 0, 0, 0, 0, 0, 0, 0, 0, 177, 2482, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2294, 1598, 1731, 0,
-	0, 0, 0, 0, 0, 0, 0, 201, 3279, 1153, 0, 0, 1581, 303, 2229, 0, 0, 0, 0, 0, 0, 0, 0, 1448, 0, 0, 0, 0, 0, 3036, 0, 3628,
-	0, 1061, 2763, 1943, 3373, 3085, 2455, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3563, 0, 0, 0, 1835, 1596, 1379, 0, 0, 0, 0, 3289, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2802, 0, 2300, 0, 2210, 3607, 371, 0, 0, 0, 0, 2784, 554, 0, 0, 155, 0, 1897, 0, 0, 0, 0, 0, 0,
-	1618, 0, 0, 0, 0, 0, 0, 415, 2798, 0, 0, 3014, 0, 334, 0, 0, 0, 0, 0, 1848, 0, 3454, 0, 0, 0, 0, 2384, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 70, 560, 1341, 0, 1605, 0, 0, 2662, 3132, 0, 1150, 0, 0, 0, 0, 0, 1170, 0, 0, 0, 0, 3226, 0, 0,
-	0, 3862, 0, 0, 0, 0, 0, 0, 0, 3826, 2830, 0, 0, 0, 0, 0, 472, 0, 0, 0, 0, 0, 0, 0, 1397, 0, 0, 0, 0, 0, 1956, 0,
-	0, 0, 1166, 0, 0, 0, 0, 0, 0, 3665, 0, 0, 894, 1685, 2337, 0, 0, 0, 0, 0, 0, 0, 737, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1251, 0, 0, 968, 0, 0, 0, 2390, 0, 0, 0, 0, 0, 1305, 0, 2969, 0, 0, 0, 0,
-	2011, 0, 0, 0, 0, 3182, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1389, 2214, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2420, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1624, 0, 0, 2511, 0, 0, 0, 0, 0, 0, 0, 0, 3153, 0, 0, 0, 0, 0, 2346, 0, 3144, 0, 0, 0, 1392, 1447,
-	0, 0, 2319, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3658, 42, 3229, 0, 0, 0, 0,
-	3780, 0, 0, 0, 3569, 0, 1649, 0, 0, 0, 327, 404, 0, 0, 3434, 0, 0, 0, 2529, 3179, 2223, 0, 134, 0, 3586, 0, 0, 3605, 0, 401, 910, 2715,
-	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 0, 0, 0, 0, 0, 3704, 0, 0, 0, 0, 0, 0, 0, 956, 0, 0, 0, 0, 0, 2274, 0, 0,
-	0, 0, 0, 0, 0, 3028, 0, 0, 0, 0, 2339, 369, 129, 3735, 1585, 1990, 0, 0, 0, 0, 0, 2334, 3406, 0, 2822, 0, 0, 191, 2970, 0, 0, 0,
-	0, 0, 1831, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1715, 2852, 0, 0, 0, 3374,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1650, 0, 0, 0, 3702, 0, 0, 0, 853, 1360,
-	3910, 0, 365, 2936, 3678, 0, 0, 1350, 0, 0, 0, 0, 0, 3291, 0, 0, 0, 0, 1044, 0, 0, 0, 0, 0, 0, 2986, 0, 0, 0, 0, 0, 0,
-	540, 0, 0, 624, 0, 0, 0, 0, 447, 0, 0, 0, 0, 0, 0, 3093, 0, 3375, 501, 0, 2113, 0, 0, 0, 0, 0, 0, 0, 2555, 0, 0, 0,
-	0, 1524, 0, 2036, 0, 0, 367, 2807, 0, 0, 0, 0, 0, 0, 0, 0, 2016, 0, 0, 2303, 0, 0, 0, 0, 0, 0, 2377, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 0, 0, 3530, 912, 1331, 0, 0, 0, 0, 0, 0, 2532, 0, 0, 930, 3313, 1724, 0, 0, 0,
-	661, 0, 0, 0, 0, 0, 944, 2632, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3250, 0, 871, 1446, 0, 0, 0, 0, 0, 352, 0, 0, 0, 0,
-	0, 0, 0, 0, 446, 0, 0, 0, 0, 0, 0, 0, 986, 0, 0, 0, 0, 0, 0, 0, 660, 0, 2458, 0, 0, 0, 0, 0, 0, 0, 2419, 1964,
-	0, 0, 0, 0, 379, 3080, 0, 0, 1881, 0, 0, 0, 1746, 0, 0, 0, 1191, 0, 0, 0, 0, 0, 0, 0, 0, 584, 1662, 2443, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2265, 0, 0, 0, 0, 0, 3693, 2891, 502, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3512, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2882, 0, 0, 0, 0, 407, 0, 373, 1353, 2610, 951, 3713, 2140, 2825, 3798, 2713, 0, 641, 0, 0, 0, 0, 0, 113, 2180, 0, 3159, 0, 1482, 0,
-	0, 763, 905, 2615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 315, 0, 0, 0, 0, 2199, 3561, 0, 0, 0, 0, 0, 0, 0, 2340, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 241, 1834, 0, 1413, 0, 0, 0, 0, 1738, 0, 0, 0, 0, 0, 0, 1902, 3305, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3781, 0, 0, 0, 1302, 1803, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1188, 66, 0, 0, 0, 517, 0, 0, 3831, 0, 2010,
-	3025, 97, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3334, 3460, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 720, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3520, 3190, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3369, 3663, 0, 0, 0, 0, 0, 0, 0, 2226, 0, 0, 0, 0, 0, 796, 1656,
-	0, 0, 1993, 0, 2315, 0, 0, 0, 0, 1985, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1007, 2225, 3788, 1255, 38, 1855, 0, 0, 0, 3709,
-	0, 0, 0, 0, 0, 739, 3729, 0, 0, 0, 0, 0, 0, 311, 0, 0, 0, 0, 0, 1481, 0, 0, 0, 0, 0, 3494, 0, 2929, 0, 0, 0, 0,
-	0, 0, 1957, 0, 3307, 0, 0, 1765, 0, 3501, 619, 0, 0, 386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1181, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2100, 3884, 0, 1684, 0, 2524, 2989, 0, 1637, 1981, 3055, 0, 0, 0, 0, 0, 0, 0, 3201, 0, 0, 3318, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 600, 2964, 3450, 0, 0, 889, 0, 3484, 0, 0, 0, 1874, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1864, 0, 3928, 850, 2768, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2912, 0, 0, 3151, 0, 1925, 0, 0, 0, 0, 3565, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2096, 1586, 2167, 3539, 0, 0, 0, 0, 0, 0, 0, 708, 2471, 2565, 0, 0, 0, 0, 0, 2310, 0, 0, 0, 541, 0, 0, 0, 0,
-	0, 2770, 3386, 0, 1374, 0, 3667, 0, 2000, 0, 0, 0, 2816, 0, 0, 1336, 1801, 0, 0, 0, 0, 0, 0, 1878, 2160, 3258, 0, 2442, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 863, 0, 222, 0, 1907, 0, 0, 0, 1291, 0, 772, 148, 0, 0, 0, 0, 2707, 0, 283, 652, 2083, 0, 0, 0, 0, 0, 0,
-	0, 0, 3037, 0, 1186, 0, 1362, 2797, 2088, 2686, 3497, 0, 0, 0, 0, 0, 0, 2063, 0, 0, 0, 0, 0, 0, 2015, 3625, 0, 0, 0, 0, 0, 1530,
-	0, 0, 0, 0, 0, 3146, 0, 2272, 2530, 0, 0, 0, 0, 0, 1769, 0, 0, 0, 0, 0, 3613, 0, 0, 0, 0, 2361, 921, 1495, 0, 2525, 0, 3859,
-	0, 0, 0, 2415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1192, 0, 574, 0, 0, 0, 1839, 0, 0, 0, 0, 0, 2072,
-	0, 0, 0, 0, 0, 0, 0, 0, 2421, 0, 0, 0, 0, 0, 0, 0, 0, 0, 165, 167, 2211, 2437, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	436, 2164, 0, 0, 676, 0, 0, 0, 0, 1576, 0, 0, 0, 0, 0, 0, 2028, 0, 0, 1441, 2613, 0, 0, 0, 463, 794, 0, 1992, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 244, 2330, 0, 0, 2261, 0, 0, 0, 0, 0, 0, 0, 0, 1030, 825, 1283, 3260, 225, 1547, 3676, 0,
-	0, 0, 0, 2635, 0, 0, 0, 2115, 0, 1019, 0, 2754, 0, 0, 0, 1237, 0, 1628, 0, 0, 0, 0, 3314, 0, 1036, 0, 0, 0, 0, 0, 0, 0,
-	0, 2111, 3427, 0, 0, 0, 233, 238, 2925, 3354, 3597, 84, 0, 0, 0, 0, 2670, 0, 0, 993, 0, 0, 0, 0, 0, 1098, 0, 0, 0, 3840, 0, 0,
-	0, 0, 2627, 0, 0, 3361, 0, 1832, 0, 0, 0, 0, 1290, 0, 0, 3861, 0, 0, 1648, 2850, 0, 0, 0, 2116, 0, 0, 1486, 0, 0, 0, 3070, 0,
-	0, 0, 2622, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2601, 0, 0, 0, 0, 341, 0, 0, 0, 0, 0, 1052, 0, 3832, 0, 0,
-	0, 0, 0, 3914, 0, 0, 0, 0, 2878, 0, 0, 3698, 0, 0, 0, 0, 0, 3851, 0, 0, 0, 3672, 0, 0, 0, 0, 0, 0, 2817, 0, 0, 0,
-	0, 65, 0, 3480, 0, 0, 2616, 0, 0, 0, 0, 1116, 0, 3211, 0, 0, 1144, 0, 0, 0, 0, 0, 0, 2617, 0, 3828, 0, 0, 0, 744, 857, 2195,
-	0, 0, 3821, 3883, 0, 0, 0, 0, 169, 385, 0, 0, 123, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 0, 0, 2292, 0, 0, 0, 0, 1439,
-	2698, 0, 0, 3292, 0, 1619, 0, 0, 0, 0, 0, 581, 3187, 0, 0, 0, 2930, 0, 0, 0, 1262, 3296, 469, 0, 236, 2136, 0, 0, 0, 0, 0, 0,
-	292, 3068, 187, 1040, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2322, 0, 0, 2915, 673, 0, 3572, 0, 0, 0, 1094, 0, 0, 1571, 0, 0, 0, 0,
-	680, 0, 969, 1745, 0, 0, 0, 0, 1796, 1898, 1260, 0, 2019, 0, 0, 0, 3789, 0, 0, 0, 0, 0, 274, 0, 1278, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2108, 0, 0, 0, 0, 1234, 2832, 0, 0, 0, 2200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 684, 0,
-	0, 0, 0, 0, 0, 0, 0, 3309, 0, 0, 0, 0, 0, 0, 1378, 0, 0, 0, 0, 0, 0, 0, 0, 3141, 0, 0, 1947, 0, 0, 0, 0, 0,
-	374, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1489, 0, 0, 518, 0, 0, 0, 0, 2978, 3648, 0, 0, 3422, 1984, 0, 0, 0, 0, 3071, 0, 0,
-	0, 0, 0, 998, 2105, 0, 0, 1608, 533, 0, 0, 3265, 0, 1626, 0, 0, 3192, 0, 849, 2235, 0, 230, 2950, 3721, 0, 3351, 0, 3184, 3248, 3599, 0, 0,
-	0, 0, 2474, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1127, 0, 0, 2147, 0, 0, 0, 1546, 0, 0, 0, 0, 0, 0, 0, 1135,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3026, 0, 0, 0, 1382, 1910, 1961, 2478, 0, 0, 1217, 0, 0, 0, 0, 1239, 1355, 1736, 3711, 1373, 0, 0,
-	0, 0, 3134, 0, 0, 0, 0, 2224, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1671, 0, 0, 0, 3333, 0, 0, 678, 0, 0, 0, 319,
-	1475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1027, 1969, 2693, 268, 0, 0, 0, 0, 0, 0, 0, 0, 0, 214, 0, 0, 0,
-	0, 3803, 0, 0, 0, 0, 0, 1342, 0, 0, 2239, 0, 0, 0, 854, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3582, 0, 0, 0, 0, 0, 0,
-	3048, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1113, 0, 0, 0, 1253, 0, 0, 3017, 0, 731, 1011, 0, 3157, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2985, 0, 0, 3298, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1976, 0, 0, 3487, 1754, 0, 0, 3771, 0, 0, 0,
-	0, 0, 0, 0, 1087, 3510, 2227, 0, 0, 0, 2354, 0, 0, 2328, 2467, 0, 0, 0, 0, 0, 0, 2673, 2131, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2030, 0, 0, 0, 0, 0, 0, 0, 0, 3791, 0, 0, 0, 1591, 0, 0, 0, 0, 0, 612, 622, 2592, 0, 696, 0, 1701,
-	3598, 0, 1431, 0, 0, 0, 0, 0, 0, 0, 635, 0, 0, 0, 1989, 0, 0, 0, 0, 0, 0, 2703, 0, 0, 0, 3104, 2257, 0, 0, 0, 3765, 0,
-	0, 0, 0, 0, 0, 0, 0, 2521, 0, 0, 0, 0, 3617, 0, 0, 2248, 2728, 0, 3106, 0, 0, 0, 0, 0, 0, 0, 653, 104, 0, 0, 389, 2724,
-	1766, 0, 0, 0, 0, 0, 0, 625, 0, 0, 0, 0, 0, 0, 895, 261, 1337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2984, 0, 0, 0, 0, 0, 0, 120, 0, 0, 0, 0, 0, 2517, 2586, 0, 0, 1276, 0, 0, 0, 0, 0, 0, 0, 3200, 3740, 0, 0,
-	0, 489, 0, 0, 0, 0, 0, 0, 0, 996, 0, 0, 0, 746, 2679, 0, 0, 2963, 0, 0, 0, 1498, 375, 0, 0, 0, 1555, 0, 0, 0, 0, 0,
-	0, 0, 3227, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2281, 0, 0, 0, 1107, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2268, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2186, 876, 2357, 0, 1453, 267, 3876, 0, 0, 0, 1959, 2399, 0, 0, 0, 3775, 0, 0, 0, 3633, 0, 3042, 0, 0, 0, 0, 0, 0, 2672, 1813, 0, 0,
-	0, 0, 0, 3521, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 633, 3719, 0, 0, 0, 0, 0, 0, 2466, 0, 0, 0, 0, 0, 0, 0, 0,
-	1942, 0, 1308, 2796, 3063, 841, 0, 0, 1049, 1386, 1161, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1279, 0, 460, 1594, 0, 704, 0, 0, 0,
-	0, 0, 3522, 0, 0, 0, 2834, 0, 0, 0, 1088, 0, 0, 0, 0, 0, 499, 0, 0, 0, 0, 0, 0, 0, 0, 382, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 216, 0, 0, 0, 0, 3447, 0, 0, 1182, 0, 1968, 2842, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2078, 0, 0, 0, 0, 2358, 0, 79, 0, 0, 0, 0, 1293, 0, 0, 1644, 0, 0, 0, 0, 0, 2991, 0, 0, 0, 1298, 0, 0, 632,
-	3078, 2378, 0, 0, 0, 0, 0, 751, 0, 0, 0, 0, 3084, 0, 0, 3548, 0, 583, 0, 0, 0, 0, 0, 0, 2908, 0, 0, 2902, 3796, 0, 3705, 0,
-	0, 0, 0, 0, 0, 1105, 0, 0, 0, 3031, 0, 0, 0, 0, 0, 0, 3731, 0, 2090, 0, 0, 3503, 0, 0, 0, 0, 0, 0, 0, 1079, 0, 1846,
-	0, 0, 0, 3782, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 119, 0, 2233, 0, 0, 0, 914, 0, 145, 0, 0, 0, 0, 0, 840, 0,
-	3700, 1712, 0, 0, 959, 0, 0, 0, 2469, 0, 2531, 0, 0, 0, 0, 0, 0, 0, 0, 0, 198, 0, 0, 0, 417, 0, 0, 3932, 0, 0, 0, 0,
-	3684, 1436, 0, 0, 0, 0, 340, 0, 0, 0, 0, 0, 0, 0, 1550, 0, 0, 0, 0, 0, 2343, 2988, 590, 3397, 0, 0, 0, 0, 0, 0, 1091, 0,
-	1768, 0, 3790, 1160, 0, 0, 0, 0, 2394, 2909, 740, 0, 0, 0, 0, 0, 0, 2543, 0, 0, 557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2864, 0, 0, 0, 139, 0, 0, 601, 0, 451, 0, 0, 0, 0, 0, 2181, 3230, 0, 1450, 0, 3023, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1230, 0, 0, 0, 0, 2846, 0, 0, 1138, 2302, 3339, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3635, 0, 0, 0, 0, 0, 0, 0, 3482, 782, 0, 0, 2446, 147, 3706, 0, 0, 128, 0, 0, 0, 0, 0, 965,
-	0, 0, 0, 722, 0, 151, 0, 2877, 0, 1062, 0, 0, 0, 2685, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2176, 0, 0, 0, 0, 0, 0,
-	0, 2137, 580, 0, 0, 3077, 0, 0, 0, 0, 2595, 0, 0, 0, 0, 0, 0, 1142, 1977, 2958, 0, 0, 0, 0, 0, 3472, 3477, 0, 0, 0, 0, 1510,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 529, 0, 0, 68, 903, 0, 0, 3872, 0, 0, 1559, 0, 3813, 0, 0, 0, 0, 0, 0, 0, 2355, 0,
-	0, 0, 0, 686, 0, 0, 0, 2103, 0, 0, 0, 2854, 0, 0, 3579, 80, 3352, 0, 0, 3255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2733, 1822,
-	0, 0, 0, 3342, 1700, 3610, 1513, 0, 0, 0, 0, 1536, 1216, 3389, 0, 0, 1533, 0, 0, 0, 0, 0, 0, 0, 0, 1221, 0, 0, 0, 0, 1926, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 376, 0, 0, 3776, 0, 0, 1096, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 693, 0, 0, 0,
-	0, 0, 0, 0, 3650, 1356, 0, 0, 0, 0, 3088, 0, 611, 0, 0, 0, 0, 0, 0, 0, 3935, 0, 0, 3533, 0, 0, 0, 0, 0, 0, 0, 0,
-	2251, 1381, 0, 0, 0, 140, 0, 0, 0, 1889, 0, 0, 0, 0, 0, 0, 3290, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1944, 0, 342, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2342, 0, 0, 0, 0, 0, 0, 0, 2277, 0, 0, 3685, 3415, 0, 0, 137, 2308, 166, 2387, 3892, 0, 0, 3592, 0, 0,
-	2642, 3089, 0, 0, 0, 665, 0, 0, 0, 3238, 0, 0, 2607, 0, 1124, 0, 0, 1642, 1869, 0, 2853, 2720, 0, 329, 0, 0, 0, 537, 880, 0, 0, 1390,
-	1488, 2162, 1000, 0, 0, 675, 750, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3232, 0, 0, 0, 0, 3554, 0, 0, 0, 929, 247, 2238, 0, 2894, 0, 0,
-	0, 0, 0, 0, 3006, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2856, 0, 0, 0, 0, 0, 1183, 2191, 3169, 2119, 3802,
-	0, 1106, 0, 0, 0, 0, 757, 0, 0, 2831, 0, 0, 0, 0, 0, 0, 716, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1092, 0, 3300, 0,
-	0, 0, 0, 0, 0, 0, 0, 1185, 0, 0, 0, 1647, 0, 0, 481, 0, 0, 0, 861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1645, 2492, 0, 0, 0, 0, 0, 0, 0, 0, 2943, 0, 171, 2321, 0, 2350, 0, 26, 215, 0, 0, 0, 1158, 0, 2959, 0, 0, 1860, 2448, 1544,
-	3562, 0, 0, 0, 0, 0, 0, 264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3630, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3349, 3076, 0, 0, 547, 3795, 843, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2061, 3188, 0, 1100, 3528, 0, 1602, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2977, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 778, 0, 3243, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 911, 0, 0, 0, 0, 0,
-	0, 0, 3073, 0, 0, 0, 0, 0, 3600, 572, 0, 0, 0, 0, 2456, 0, 3101, 0, 2401, 770, 0, 302, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3479,
-	1295, 0, 0, 456, 1137, 0, 0, 0, 0, 3186, 0, 0, 0, 0, 0, 0, 0, 0, 381, 0, 0, 1119, 0, 3032, 2484, 0, 0, 0, 1354, 0, 0, 0,
-	2431, 0, 0, 0, 0, 1210, 0, 0, 0, 0, 1612, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 348, 2351, 0, 0, 0, 0, 0, 614, 143, 3323,
-	0, 0, 1592, 0, 0, 0, 0, 2823, 0, 0, 3728, 2892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3723, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1235, 1914, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3544, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1010, 0, 1995, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3661, 0, 0, 0, 0, 0, 3239, 0, 2665, 161, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1713, 0, 0, 1580, 1789, 0, 706, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3793, 0, 2794, 0, 0, 96, 0, 3446, 0, 0, 0, 990, 2942,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3197, 0, 0, 0, 2960, 0, 0, 2518, 0, 0, 0, 1747, 0, 0, 3451, 0, 0, 0, 0, 0, 0, 1120, 0,
-	0, 0, 0, 0, 0, 3707, 0, 855, 976, 1492, 0, 0, 690, 1960, 0, 0, 0, 0, 0, 0, 1045, 0, 0, 0, 2567, 0, 3869, 2643, 0, 0, 0, 3154,
-	510, 0, 0, 0, 1134, 0, 0, 0, 0, 0, 336, 3218, 1988, 0, 0, 172, 0, 0, 0, 0, 883, 0, 1933, 0, 0, 0, 0, 0, 0, 1962, 2504, 0,
-	0, 2603, 0, 0, 0, 0, 0, 0, 1774, 0, 0, 0, 0, 0, 0, 1246, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1737, 0, 250, 2389, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 41, 0, 2514, 0, 0, 0, 2811, 3621, 1554, 0, 0, 0, 0, 798, 1826, 2288, 0, 0, 83, 260, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 869, 0, 0, 2876, 0, 122, 0, 0, 0, 0, 0, 0, 0, 3495, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1122, 858, 0, 0, 18, 3362, 1553, 3020, 0, 0, 0, 243, 0, 0, 0, 2163, 0, 777, 0, 0, 3398, 0, 0, 0, 649, 0, 3317, 0, 0,
-	0, 0, 0, 0, 1440, 0, 0, 0, 0, 0, 0, 491, 0, 0, 701, 0, 0, 2220, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3382, 0, 0, 0,
-	2165, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2619, 1387, 0, 0, 0, 0, 24, 0, 0, 2381, 2620, 0, 0, 0, 0, 0, 1415,
-	0, 0, 0, 0, 0, 3542, 2762, 3377, 952, 0, 0, 0, 0, 1508, 100, 0, 0, 0, 0, 3747, 0, 1002, 3634, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 950, 3922, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 683, 0, 213, 0, 0, 0, 0, 0, 604, 0, 0, 0, 2983, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3769, 0, 2395, 168, 664, 0, 0, 0, 0, 0, 1830, 0, 0, 1884, 0, 0, 1920, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3741, 0, 0, 0, 0, 0, 0, 2955, 0, 0, 1388, 0, 2380, 0, 0, 2412, 0, 0, 0, 0, 0, 0, 0, 1245, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1268, 2216, 0, 0, 0, 0, 3221, 0, 0, 0, 0, 1398, 1802, 2240, 3297, 2426, 0, 0, 509, 0, 0, 0, 0, 0,
-	970, 0, 0, 153, 0, 0, 0, 0, 0, 2849, 0, 0, 3249, 0, 0, 0, 888, 0, 2671, 685, 0, 0, 0, 3392, 0, 0, 0, 0, 2249, 3896, 0, 3462,
-	0, 0, 0, 0, 0, 691, 0, 0, 577, 2316, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2980, 0, 0, 2933, 0, 0, 0, 0,
-	0, 0, 0, 60, 2197, 0, 0, 0, 0, 0, 3833, 0, 0, 0, 0, 3774, 0, 0, 0, 0, 0, 0, 0, 3925, 0, 0, 0, 308, 2086, 0, 0, 0,
-	0, 0, 2809, 1042, 3492, 2014, 0, 0, 3507, 0, 0, 0, 0, 0, 0, 0, 864, 2132, 3293, 0, 2438, 0, 0, 2829, 0, 0, 0, 0, 0, 3636, 3219, 0,
-	0, 0, 0, 3281, 0, 0, 0, 0, 0, 0, 3695, 2611, 0, 0, 476, 1560, 2520, 0, 0, 582, 0, 0, 0, 0, 2590, 156, 0, 0, 1352, 0, 0, 0,
-	0, 1521, 0, 2967, 3327, 2712, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2868, 1115, 0, 0, 450, 2827, 0,
-	0, 0, 3839, 0, 0, 0, 0, 1125, 0, 0, 0, 0, 0, 0, 1600, 0, 2123, 0, 2026, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1997, 3345, 0, 0, 0, 0, 0, 0, 0, 1611, 0, 0, 0, 0, 3067, 0, 0, 0, 2609, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2034, 0, 0, 0, 866, 0, 0, 0, 0, 2222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2661, 0,
-	0, 0, 486, 0, 0, 275, 1114, 2314, 254, 0, 0, 0, 0, 2952, 3173, 3819, 0, 0, 0, 0, 3926, 0, 0, 0, 424, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3189, 0, 0, 0, 0, 127, 0, 0, 0, 0, 0, 0, 0, 0, 3738, 0, 0, 2185, 2579, 0, 0, 0, 0, 0, 2954,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2190, 1549, 2859, 0, 0, 0, 1244, 3629, 0, 1013, 0, 0, 3699, 0, 0, 0, 130, 0, 0, 0, 0, 1603, 3425,
-	186, 0, 2198, 0, 0, 301, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1633, 0, 0, 0, 3344, 0, 0, 0, 2161, 0, 0, 0, 0, 0, 0, 0, 351,
-	1565, 0, 0, 0, 3478, 3002, 0, 0, 0, 0, 0, 435, 0, 2074, 3115, 0, 1348, 0, 2736, 0, 0, 0, 3760, 0, 1909, 0, 0, 0, 1606, 813, 0, 0,
-	0, 0, 0, 0, 2657, 3792, 0, 0, 0, 0, 162, 0, 0, 0, 0, 0, 0, 438, 3772, 0, 829, 0, 0, 0, 0, 1300, 845, 2169, 3583, 0, 325, 3000,
-	0, 0, 0, 1280, 0, 0, 0, 0, 3074, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3893, 0, 0, 3806, 1824, 1945, 2812, 0, 3330, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 847, 780, 0, 0, 0, 0, 0, 0, 21, 0, 0, 0, 0, 0, 0, 1073, 3875, 0, 0,
-	0, 0, 0, 0, 2133, 0, 1722, 0, 0, 0, 2837, 1569, 0, 507, 3525, 1750, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1318, 15, 710, 2459, 0, 1444,
-	0, 0, 0, 0, 0, 1108, 0, 0, 0, 0, 0, 1371, 0, 0, 0, 0, 0, 498, 1480, 3504, 3848, 2477, 3585, 2765, 0, 0, 1129, 0, 0, 2309, 0, 0,
-	0, 2057, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2155, 0, 0, 0, 575, 0, 0, 3737, 320, 0, 3615, 0, 0, 3303, 0,
-	0, 0, 0, 0, 0, 3873, 0, 0, 0, 1932, 0, 1407, 3108, 0, 0, 0, 0, 3402, 2559, 0, 0, 0, 0, 0, 0, 1698, 3578, 1582, 0, 0, 0, 0,
-	0, 0, 835, 0, 0, 3708, 0, 2845, 1285, 2408, 0, 76, 2187, 2697, 0, 0, 0, 0, 1842, 0, 0, 0, 0, 1686, 0, 0, 0, 0, 1084, 0, 0, 0,
-	3493, 0, 0, 1334, 3387, 0, 0, 0, 1099, 1551, 0, 2290, 239, 0, 2101, 0, 0, 0, 0, 0, 0, 2542, 0, 0, 391, 0, 0, 0, 0, 0, 2480, 0,
-	0, 0, 0, 0, 4, 1872, 0, 0, 3453, 480, 1502, 0, 0, 0, 3868, 259, 0, 0, 1038, 2957, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2022, 2453, 0,
-	0, 0, 0, 0, 0, 0, 3009, 2995, 0, 0, 494, 0, 0, 0, 0, 1297, 3901, 0, 811, 0, 1921, 0, 0, 1532, 3220, 0, 0, 0, 0, 0, 3216, 3836,
-	0, 0, 0, 0, 0, 0, 0, 3264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 789, 0, 0, 0, 0, 0, 2706, 0, 0, 1616, 3409, 0, 3378, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 29, 531, 492, 0, 0, 0, 0, 0, 1643, 3123, 0, 3464, 0, 0, 0, 0, 0, 0, 1395, 0, 1867,
-	0, 0, 2581, 0, 0, 0, 0, 175, 0, 1970, 0, 0, 0, 0, 3558, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 629, 0, 1775, 3877, 0,
-	0, 0, 0, 0, 0, 0, 0, 1445, 0, 0, 0, 0, 0, 734, 0, 2204, 2422, 0, 0, 0, 0, 0, 0, 0, 3274, 0, 0, 0, 0, 0, 0, 403,
-	0, 208, 644, 3442, 0, 0, 0, 110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1296, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2069, 0, 0, 0, 0, 0, 0, 0, 881, 1259, 2869, 0, 3177, 1323, 0, 0, 0, 0, 0, 2776, 0, 0, 0, 0, 0, 0, 1903, 0, 0, 416, 1493,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1425, 0, 0, 0, 0, 1454, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3259, 0, 2260,
-	0, 0, 623, 0, 0, 0, 0, 0, 45, 938, 2483, 0, 0, 0, 0, 0, 0, 0, 0, 0, 395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3692, 0,
-	0, 0, 0, 0, 0, 2004, 2182, 0, 0, 0, 0, 0, 0, 0, 3732, 0, 0, 0, 0, 2904, 0, 0, 0, 0, 3461, 0, 1952, 0, 1187, 0, 0, 5,
-	3574, 0, 1479, 3024, 0, 0, 0, 0, 0, 0, 0, 0, 0, 964, 0, 0, 0, 0, 0, 0, 0, 1428, 0, 0, 0, 1980, 0, 504, 0, 0, 0, 1213,
-	756, 2577, 0, 0, 362, 2682, 2956, 0, 0, 0, 0, 0, 0, 3276, 0, 0, 0, 0, 0, 2318, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	95, 0, 0, 0, 0, 0, 0, 0, 2618, 0, 94, 87, 0, 1, 0, 0, 0, 0, 3011, 0, 3632, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1918, 1473,
-	0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 1552, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1512, 2051, 3722, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 553, 2462, 1205, 1894, 0, 2928, 0, 0, 0, 0, 0, 3756, 0, 2141, 0, 0, 0, 1675, 0, 20, 0, 0, 0, 0, 0,
-	0, 1311, 3212, 0, 3786, 0, 0, 0, 0, 0, 2017, 0, 0, 0, 0, 3222, 0, 1018, 2068, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1470, 0, 0,
-	0, 0, 812, 0, 0, 2597, 0, 2589, 0, 3418, 1409, 0, 0, 0, 0, 0, 667, 0, 0, 1206, 3124, 3900, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3105,
-	0, 0, 0, 2788, 0, 0, 0, 2041, 0, 105, 0, 0, 1286, 0, 0, 1941, 3062, 1666, 0, 3095, 3754, 0, 3401, 0, 399, 0, 0, 0, 0, 0, 0, 0,
-	0, 2582, 0, 0, 0, 0, 0, 0, 1721, 3288, 0, 3556, 0, 0, 0, 0, 0, 0, 1233, 0, 0, 0, 0, 0, 0, 287, 0, 3498, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3513, 0, 0, 0, 0, 1760, 0, 0, 3939, 0, 0, 3720, 0, 2515, 2202, 0, 133, 0, 0, 396, 0,
-	0, 422, 913, 2006, 2400, 3620, 3015, 0, 0, 0, 253, 0, 0, 0, 0, 0, 0, 2306, 878, 2962, 0, 0, 2095, 0, 0, 0, 0, 1515, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 400, 0, 0, 2276, 92, 1140, 2280, 3943, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3051, 0, 0,
-	164, 0, 0, 0, 0, 0, 1157, 0, 0, 0, 0, 0, 0, 7, 1695, 0, 0, 0, 1873, 0, 0, 2799, 3110, 0, 0, 0, 0, 0, 0, 0, 3483, 0,
-	0, 0, 0, 0, 2924, 0, 0, 0, 0, 0, 0, 0, 672, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 59,
-	0, 0, 0, 2007, 2528, 2628, 0, 0, 0, 588, 0, 0, 2275, 0, 0, 1035, 1727, 2639, 0, 0, 0, 0, 0, 0, 0, 1180, 0, 0, 3010, 0, 0, 0,
-	0, 3538, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1075, 0, 297, 545, 0, 0, 0, 0, 0, 0, 3256, 0, 0, 0, 0, 0, 0, 0,
-	0, 3815, 99, 0, 0, 0, 0, 0, 1118, 0, 0, 0, 0, 709, 1928, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1717, 0, 0, 0, 927, 984, 0,
-	1411, 0, 0, 0, 0, 1143, 2332, 0, 0, 0, 0, 0, 0, 1974, 0, 0, 0, 0, 3915, 0, 0, 0, 0, 0, 0, 64, 1025, 2338, 0, 0, 0, 0,
-	2305, 398, 0, 0, 0, 0, 2917, 345, 2979, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1261, 0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0,
-	0, 0, 0, 1029, 0, 0, 0, 2653, 3853, 0, 0, 774, 0, 1228, 0, 0, 0, 2363, 0, 0, 1601, 448, 0, 0, 2502, 2364, 3145, 0, 0, 0, 0, 1954,
-	0, 0, 69, 0, 3213, 1178, 0, 0, 2371, 0, 0, 0, 3176, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1688, 0, 3408, 565, 1017, 0, 0,
-	2743, 1836, 2193, 2463, 2259, 2641, 636, 3172, 1620, 0, 0, 0, 2134, 0, 0, 0, 2392, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2418, 822, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 681, 0, 1325, 2968, 0, 0, 0, 0, 0, 1014, 1683, 0, 0, 0, 0, 0, 0, 0, 0, 1464, 0, 0, 0, 0, 0, 0, 1465,
-	0, 3390, 0, 0, 0, 0, 0, 0, 594, 2711, 732, 0, 0, 692, 0, 0, 0, 0, 0, 0, 0, 1165, 1692, 0, 0, 0, 1978, 2535, 0, 0, 0, 31,
-	733, 3785, 0, 0, 0, 0, 0, 2858, 0, 0, 0, 3857, 0, 0, 3642, 0, 0, 2056, 0, 173, 2287, 639, 3860, 0, 2215, 0, 2804, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 610, 3198, 0, 309, 0, 27, 0, 0, 0, 3096, 0, 2897, 3686, 0, 0, 0, 0, 0, 0, 0, 0, 3257, 0, 0, 0, 1655, 269, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1066, 0, 0, 0, 0, 0, 0, 0, 2497, 0, 0, 816, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	318, 0, 0, 1024, 0, 429, 0, 0, 0, 954, 0, 0, 0, 0, 0, 0, 3631, 618, 2888, 0, 3129, 0, 2345, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 355, 801, 0, 0, 0, 0, 0, 465, 0, 0, 0, 0, 1865, 0, 0, 3593, 3752, 0, 0, 1854, 0, 0, 2569, 3841, 0, 0, 0, 0, 1249, 0, 2325,
-	0, 0, 0, 0, 0, 0, 647, 1063, 0, 2439, 0, 0, 0, 2767, 0, 1483, 3069, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2461, 0, 1548,
-	1327, 566, 3677, 0, 0, 0, 0, 0, 3412, 0, 0, 0, 1584, 0, 0, 2452, 3764, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3223, 0, 0, 0,
-	3682, 0, 0, 0, 0, 0, 3655, 0, 0, 1911, 0, 0, 0, 1412, 2447, 0, 0, 0, 229, 0, 0, 0, 0, 0, 0, 0, 2699, 0, 0, 0, 0, 0,
-	2999, 0, 0, 0, 0, 0, 0, 0, 1690, 0, 0, 1130, 2298, 0, 0, 0, 3602, 0, 0, 0, 0, 0, 0, 0, 0, 3844, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2840, 0, 0, 368, 1852, 3312, 328, 2094, 0, 0, 0, 0, 0, 344, 2323, 0, 0, 2938, 0, 0, 0, 0, 0, 0, 0, 0, 3035, 0,
-	0, 2545, 0, 202, 0, 0, 0, 0, 0, 1567, 0, 2658, 0, 3619, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1792, 0, 0, 0, 0, 0, 0, 0,
-	0, 470, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 154, 0, 0, 1672, 1467, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 227, 0, 2254, 0,
-	0, 0, 0, 3688, 3640, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1786, 0, 1927, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 579, 1421, 0, 0, 0, 0, 0, 0, 0, 0, 3149, 0, 0, 0, 0, 0, 1807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2731, 0, 0, 0, 0, 3379, 0, 0, 2820, 0, 1490, 2982, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1607, 0, 2844, 0, 0, 0, 2244, 0, 3012, 0, 0, 0, 0, 3355, 0, 0, 0, 0, 1697, 0, 0, 0, 0, 0, 0, 668, 0, 0, 0, 0, 0, 0,
-	431, 2815, 3733, 3903, 2755, 0, 0, 3295, 0, 0, 0, 0, 0, 3603, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3570, 0, 1570, 0, 0,
-	0, 0, 0, 0, 0, 0, 1929, 0, 0, 0, 0, 0, 0, 0, 3282, 0, 0, 0, 363, 0, 0, 0, 0, 0, 980, 0, 3546, 0, 0, 0, 0, 1777,
-	0, 745, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2584, 2434, 3865, 0, 0, 0, 0, 0, 0, 3376, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3311, 0, 3716, 0, 0, 0, 0,
-	0, 0, 219, 0, 0, 0, 0, 0, 0, 0, 0, 1340, 0, 0, 0, 2791, 940, 0, 1452, 2893, 258, 0, 0, 1281, 0, 1890, 3241, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 924, 0, 0, 0, 0, 0, 0, 0, 1919, 0, 2971, 0, 0, 0, 0, 0, 0, 0, 182, 0, 0, 71, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2243, 551, 2870, 2385, 1689, 1240, 2666, 3099, 0, 0, 0, 0, 0, 0, 0, 144, 0, 0, 0, 0, 0, 3808, 0, 0, 1375,
-	0, 0, 3431, 1429, 0, 0, 0, 0, 0, 3671, 0, 1887, 0, 0, 0, 0, 0, 2630, 0, 0, 0, 2217, 377, 0, 0, 3662, 0, 0, 0, 0, 0, 0,
-	75, 0, 2739, 1212, 0, 0, 2427, 0, 2362, 0, 0, 0, 2705, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3818, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3830, 0, 0, 0, 0, 0, 0, 3889, 0, 0, 0, 0, 0, 0, 0, 2039, 2476, 0, 0, 0, 1659, 0, 0, 0, 1437, 0, 0, 3908,
-	0, 0, 497, 0, 0, 0, 0, 2704, 0, 0, 1844, 0, 0, 0, 0, 0, 0, 0, 2150, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 180,
-	2918, 1629, 2678, 0, 2880, 0, 0, 0, 0, 0, 0, 0, 0, 1147, 2234, 3019, 0, 0, 3612, 0, 0, 0, 0, 0, 0, 2218, 0, 0, 0, 3783, 0, 0,
-	1224, 2599, 0, 0, 0, 0, 0, 0, 1509, 3691, 0, 0, 0, 0, 0, 2429, 0, 0, 0, 0, 0, 0, 0, 0, 1472, 0, 916, 0, 3126, 0, 0, 859,
-	0, 0, 0, 192, 2992, 0, 0, 0, 0, 0, 0, 1081, 2058, 2702, 3440, 0, 0, 0, 0, 0, 832, 0, 0, 356, 0, 0, 0, 2554, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1294, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 715, 0, 0, 209,
-	0, 0, 2002, 2092, 2465, 3751, 0, 3343, 0, 662, 961, 3064, 3170, 0, 0, 285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3653, 0, 0, 522, 1868,
-	0, 0, 1658, 0, 3746, 0, 0, 0, 0, 0, 2049, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3701, 919, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1946, 819, 2232, 3360, 0, 0, 0, 0, 0, 3320, 3044, 0, 3246, 3917, 0, 0, 0, 0, 0, 0, 0, 2780, 0, 0, 0, 3247, 2663, 0, 1542, 0, 0, 0,
-	0, 0, 0, 1847, 3410, 0, 0, 0, 0, 1169, 0, 56, 0, 0, 0, 3703, 941, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1242,
-	0, 0, 643, 0, 621, 2814, 3013, 3843, 0, 0, 0, 0, 0, 957, 0, 3163, 0, 0, 3647, 0, 0, 0, 1457, 0, 0, 0, 0, 0, 1680, 0, 0, 1275,
-	0, 1866, 0, 0, 0, 304, 3596, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 630, 0,
-	0, 0, 0, 0, 0, 3045, 0, 3270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3122, 1599, 3033, 3547, 1711, 0, 0, 1065, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1057, 0, 0, 2081, 0, 0, 0, 587, 0, 0, 0, 2391, 339, 2710, 0, 0, 0, 1103, 0, 0, 0, 2454, 0,
-	0, 3278, 0, 281, 0, 0, 0, 2120, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3328, 0, 0, 1309, 0, 3128, 0, 0, 762, 925, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2654, 0, 0, 0, 0, 0, 2173, 0, 0, 0, 3739, 0, 0, 0, 3183, 0, 0, 0, 0,
-	0, 0, 923, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3075, 0, 1892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 3125,
-	2786, 0, 0, 3545, 0, 0, 3029, 483, 3185, 0, 1257, 0, 882, 0, 0, 2753, 0, 0, 0, 0, 2080, 2045, 1742, 3759, 2867, 3272, 3694, 0, 2650, 2580, 0, 0,
-	0, 0, 0, 0, 0, 2291, 0, 0, 0, 0, 0, 2349, 0, 0, 0, 0, 0, 3365, 3834, 0, 0, 1155, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3557, 0, 0, 0, 0, 0, 0, 1732, 0, 0, 2145, 0, 1882, 0, 0, 0, 0, 3194, 0, 0, 1349, 3773, 0, 0, 0, 0, 0,
-	0, 1033, 0, 2660, 0, 0, 0, 0, 2071, 0, 0, 0, 0, 0, 2527, 0, 0, 0, 0, 0, 0, 0, 0, 595, 2899, 0, 0, 3555, 157, 1111, 0, 0,
-	0, 0, 0, 0, 1497, 0, 0, 0, 0, 1972, 0, 0, 2059, 1922, 0, 0, 0, 0, 0, 2382, 2747, 3627, 0, 0, 2940, 0, 0, 1795, 1771, 0, 0, 0,
-	0, 627, 0, 0, 2048, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2189, 0, 0, 0, 0, 0, 0, 0, 0, 544, 0, 0, 272, 918, 2839,
-	0, 1566, 3165, 237, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 769, 0, 0, 0, 0, 0, 0, 0, 0, 295, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 423, 1848, 2000, 0, 0, 0, 0, 0, 3064, 0, 0, 0, 0, 1955, 0, 0,
+	0, 0, 2165, 0, 0, 0, 0, 0, 1305, 1100, 0, 0, 0, 0, 2765, 0, 0, 0, 0, 0, 884, 2196, 0, 0, 0, 0, 549, 0, 877, 0, 3919, 397,
+	0, 0, 0, 0, 0, 0, 3178, 0, 0, 3953, 520, 492, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1216, 0, 363, 0, 0, 0, 0, 2587, 2749, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 892, 0, 3848, 3452, 0, 1194, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3527, 0, 305, 2975, 0, 1543, 0, 0, 0, 0, 0, 2585, 0, 0, 0, 0, 654, 2229, 2420, 0, 1319,
+	0, 0, 0, 0, 0, 0, 0, 0, 3336, 0, 0, 0, 0, 0, 2274, 0, 0, 0, 0, 0, 0, 338, 2050, 0, 0, 0, 0, 0, 2242, 0, 1129, 3745,
+	2502, 0, 0, 0, 0, 0, 347, 0, 0, 3743, 1921, 0, 0, 0, 0, 0, 0, 0, 0, 1671, 0, 0, 0, 0, 1381, 0, 2419, 0, 3067, 1582, 0, 966,
+	581, 1960, 0, 430, 0, 0, 0, 0, 426, 0, 719, 0, 0, 0, 0, 3446, 0, 3157, 0, 0, 0, 0, 0, 0, 442, 2567, 0, 1898, 0, 0, 0, 0,
+	0, 0, 3494, 2657, 0, 0, 538, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1656, 46, 0, 0, 0, 0, 0, 0, 0, 2838, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1014, 563, 0, 0, 808, 3842, 0, 0, 0, 0, 0, 0, 0, 0, 2205, 1850, 3251, 0, 3313, 0, 0, 0, 2706, 0, 0, 53, 810, 3007, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 859, 191, 0, 0, 0, 2156, 2621, 0, 0, 1765, 0, 0, 0, 59, 0, 0, 0, 0, 0, 1289, 0, 0,
+	798, 0, 2697, 3355, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2258, 2711, 3773, 0, 0, 317, 2198, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1815, 0, 2034, 1502, 0, 0, 0, 0, 0, 0, 0, 0, 0, 199, 2562, 400, 106, 979, 3780, 0, 0, 1494, 0, 2257, 3678, 0, 0, 0, 0,
+	0, 0, 0, 0, 1134, 0, 2916, 0, 0, 0, 0, 0, 0, 0, 0, 1844, 0, 0, 0, 0, 0, 0, 0, 0, 2504, 0, 0, 0, 0, 3898, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1075, 0, 0, 0, 0, 3442, 1645, 0, 0, 3945, 0, 0, 0, 2759, 1547, 0, 1754,
+	2273, 0, 0, 0, 0, 0, 0, 0, 743, 2335, 2825, 3144, 0, 0, 0, 0, 0, 0, 1782, 0, 0, 2754, 0, 0, 0, 0, 0, 0, 2881, 366, 3153, 2108,
+	0, 0, 0, 0, 0, 0, 0, 894, 3287, 1972, 0, 0, 0, 3859, 0, 0, 0, 0, 0, 0, 461, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2732, 0, 0, 0, 0, 0, 0, 2545, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 667, 0,
+	0, 0, 0, 290, 0, 0, 0, 0, 0, 502, 1285, 2594, 0, 0, 3595, 0, 0, 2135, 0, 2392, 0, 13, 0, 0, 0, 1934, 0, 1854, 2987, 0, 0, 0,
+	0, 0, 0, 1926, 0, 3001, 0, 0, 0, 280, 0, 0, 0, 2635, 0, 0, 0, 0, 0, 0, 0, 512, 0, 0, 0, 0, 0, 212, 0, 0, 0, 0,
+	349, 0, 0, 490, 0, 0, 0, 0, 2029, 0, 0, 0, 0, 525, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3197, 0, 0, 0, 3974, 0,
+	0, 3430, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3784, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1882, 0, 0, 0, 0, 2150, 0, 0, 85, 405, 2625, 3309, 0, 0, 0, 1436, 0, 0, 0, 0, 0, 0, 0, 0, 3786, 2310, 0, 3923, 0, 0, 0, 0,
+	0, 0, 0, 0, 1394, 0, 1281, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2580, 2173, 0, 680, 0, 0, 0, 3535, 0, 0,
+	0, 0, 1163, 2228, 0, 0, 1229, 0, 1801, 0, 0, 0, 3140, 0, 0, 3031, 0, 0, 0, 182, 0, 1492, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1331, 0, 0, 939, 2915, 0, 2741, 0, 0, 1211, 0, 0, 0, 0, 0, 3235, 0, 0, 0, 0, 523, 0, 0, 0, 0, 0, 0, 0, 1859, 0, 0, 0,
+	0, 0, 3109, 0, 0, 0, 0, 555, 0, 0, 0, 0, 122, 0, 0, 0, 0, 0, 3944, 0, 0, 2699, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1049, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1741, 0, 0, 2058, 3826, 0, 0, 0, 1456, 0, 0, 2230,
+	0, 0, 0, 2574, 0, 0, 2591, 0, 3580, 1729, 1971, 0, 0, 1388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1537, 2459, 0, 0,
+	0, 0, 0, 0, 1670, 0, 0, 436, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 425, 3489, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 330, 0, 0, 0, 0, 0, 0, 1346, 0, 0, 0, 0, 0, 0, 2427, 0, 2179, 0, 0, 132, 0, 0, 0, 0, 0, 0, 0, 2801, 0,
+	0, 0, 0, 0, 0, 3493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2775, 0, 0, 0, 0, 0, 0, 3440, 3899, 0, 2076, 2130, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 720, 0, 0, 0, 0, 0, 0, 0, 0, 705, 0, 0, 0, 1265, 0, 0, 2142, 2803, 0, 2589, 0, 0, 0, 0,
+	0, 2784, 0, 0, 0, 0, 0, 1290, 1698, 1803, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1261, 0, 0, 0, 0, 0, 0, 445, 0, 0, 0, 0, 0,
+	0, 0, 0, 2167, 0, 0, 2234, 3523, 0, 0, 0, 0, 0, 2816, 0, 0, 0, 0, 0, 3818, 0, 0, 0, 0, 0, 0, 1317, 0, 0, 0, 0, 0,
+	0, 1450, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 595, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2725, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 152, 0, 0, 3419, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1340, 1920, 0, 0, 1559, 0, 1026, 0,
+	0, 0, 0, 0, 1541, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 964, 2606, 0, 0, 0, 0, 0, 371, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1769, 0, 0, 1487, 0, 559, 2913, 0, 484, 2557, 0, 3455, 1976, 0, 2807, 0, 401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1538, 0, 0, 3076, 3414,
+	0, 2967, 0, 0, 0, 0, 0, 0, 0, 0, 3879, 0, 0, 0, 0, 0, 0, 1403, 0, 0, 0, 0, 2619, 0, 0, 3496, 0, 0, 0, 0, 0, 2495,
+	0, 0, 0, 953, 3236, 0, 0, 0, 2383, 0, 3756, 0, 0, 0, 2434, 0, 0, 0, 0, 3697, 0, 0, 822, 545, 1690, 3295, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2526, 0, 3968, 0, 0, 0, 0, 0, 747, 1238, 0, 0, 3550, 694, 2472, 0, 0, 0, 0, 3128, 0, 0, 1553, 0,
+	0, 1936, 0, 1862, 3554, 0, 0, 0, 0, 0, 0, 0, 2970, 745, 0, 0, 0, 0, 1197, 1244, 110, 2098, 0, 0, 0, 3467, 1149, 0, 2927, 0, 0, 0,
+	0, 0, 856, 0, 0, 0, 0, 3559, 0, 0, 0, 323, 2724, 0, 0, 3092, 2083, 0, 0, 0, 0, 2929, 1669, 0, 3553, 2631, 0, 0, 0, 0, 0, 1276,
+	0, 2830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 37, 0, 0, 0, 1586, 0, 1338, 0, 0, 1222, 3113, 0, 0, 0, 1956, 0, 0, 0, 0, 0, 0,
+	1461, 2536, 2887, 0, 0, 0, 0, 0, 0, 1849, 0, 0, 0, 0, 0, 0, 0, 1291, 0, 1143, 1282, 2556, 2946, 3685, 1613, 2015, 716, 3541, 0, 528, 0, 0,
+	1192, 0, 0, 0, 0, 0, 1051, 1648, 3973, 0, 0, 1016, 2425, 3567, 0, 0, 3082, 0, 2661, 0, 0, 0, 0, 0, 0, 0, 2026, 0, 0, 0, 0, 0,
+	0, 0, 845, 0, 0, 0, 0, 2774, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 992, 0, 1514, 0, 0, 2972, 0, 0, 0, 1288, 0, 0, 1945,
+	0, 0, 0, 0, 1652, 0, 0, 0, 0, 0, 0, 3680, 3799, 728, 1561, 2262, 0, 1029, 0, 2389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1726, 0, 0, 0, 0, 784, 0, 0, 0, 0, 0, 3881, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2350, 0, 0, 0, 86, 0, 0, 0,
+	0, 2945, 0, 0, 0, 1532, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 201, 0, 0, 0, 0, 0, 0, 322, 3174, 1077, 0,
+	0, 3469, 2163, 0, 0, 0, 0, 0, 0, 2086, 3176, 383, 2292, 0, 0, 0, 2911, 0, 0, 0, 736, 0, 0, 0, 0, 1574, 2644, 0, 0, 0, 0, 3364,
+	0, 610, 0, 0, 0, 0, 0, 0, 1072, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1068, 0, 0, 0, 51, 932, 3379, 0, 977,
+	0, 0, 1448, 0, 0, 0, 0, 0, 0, 3342, 0, 2249, 1434, 0, 0, 243, 0, 2672, 0, 447, 0, 3542, 0, 0, 3352, 0, 0, 0, 0, 0, 0, 1220,
+	3345, 0, 0, 0, 0, 715, 0, 0, 0, 0, 2973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3169, 0, 0, 0, 937, 0, 0, 0, 0,
+	0, 0, 1412, 0, 0, 1762, 0, 0, 0, 1040, 2780, 3301, 0, 0, 3087, 3779, 0, 0, 0, 0, 0, 2963, 0, 0, 219, 0, 1871, 0, 0, 3593, 2105, 105,
+	0, 0, 0, 3293, 0, 1804, 2564, 3955, 0, 0, 0, 0, 2509, 0, 0, 0, 673, 765, 1679, 1595, 0, 0, 3910, 0, 0, 206, 23, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3396, 0, 0, 0, 0, 1145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1212, 0, 0, 3833, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3903, 3033, 0, 0, 0, 3410, 0, 0, 0, 0, 1970, 1730, 2039, 0, 2143, 0, 0, 0, 0, 0, 1900, 0, 0, 0, 2819, 0, 0, 2379,
+	0, 0, 0, 0, 1797, 0, 0, 0, 0, 0, 0, 0, 603, 0, 688, 0, 0, 334, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1556, 3512, 0, 0, 3306,
+	0, 3382, 0, 1268, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2393, 2322, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2290, 3618, 0, 0, 0, 0, 0, 2106, 0,
+	0, 0, 0, 3105, 3266, 0, 1841, 0, 0, 0, 0, 0, 129, 0, 0, 0, 0, 0, 0, 0, 0, 0, 891, 0, 3841, 0, 223, 1545, 2458, 1794, 3118, 0,
+	0, 0, 956, 0, 0, 235, 0, 0, 0, 0, 0, 0, 0, 0, 1496, 0, 0, 0, 0, 0, 1891, 0, 0, 0, 0, 0, 2429, 0, 2746, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2571, 414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 409, 975, 0, 0, 0, 0, 0, 0, 3726, 0, 0, 3294,
+	3279, 0, 0, 0, 203, 0, 2533, 0, 0, 2952, 0, 0, 0, 0, 0, 0, 1056, 0, 800, 0, 3138, 1961, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 294, 0, 355, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 196, 0, 0, 0, 0, 3182, 0, 419, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2271, 0, 2933, 2402, 3564, 0, 0, 2120, 3515, 0, 0, 850, 0, 963, 0, 0, 0, 2867, 566, 771, 1169, 0, 0, 0, 0, 0, 3969, 125,
+	288, 0, 0, 0, 2769, 0, 0, 0, 0, 3854, 0, 0, 0, 0, 3173, 0, 0, 2319, 1112, 2827, 0, 0, 0, 0, 3192, 0, 0, 0, 0, 0, 3568, 832,
+	0, 0, 0, 0, 0, 1764, 0, 2518, 0, 2174, 0, 0, 0, 466, 0, 343, 0, 2961, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2004, 0, 0, 0, 0,
+	2240, 0, 0, 0, 0, 0, 3709, 0, 0, 0, 0, 0, 0, 0, 0, 1959, 0, 2409, 3358, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 731, 0, 0, 0, 0, 0, 960, 0, 0, 0, 0, 0, 0, 0, 837, 632, 0, 0, 0, 0, 0,
+	0, 687, 0, 0, 0, 1760, 0, 0, 0, 0, 0, 0, 0, 460, 0, 0, 0, 0, 0, 1382, 316, 3376, 0, 0, 0, 0, 0, 0, 753, 0, 0, 0,
+	0, 0, 2285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2793, 0, 0, 1691, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 541, 0, 2637, 3207, 0, 0, 0, 0, 0, 0, 0, 2844, 0, 0, 0, 0, 0,
+	0, 0, 914, 1157, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1720, 0, 0, 2330, 0, 0, 0, 0, 0, 0, 0, 2998, 411, 0, 0, 0,
+	0, 2067, 0, 722, 0, 0, 0, 626, 0, 0, 1529, 2921, 0, 0, 0, 3072, 1008, 0, 0, 90, 2889, 3767, 352, 507, 0, 0, 2063, 3962, 47, 0, 0, 2926,
+	0, 0, 0, 0, 0, 407, 2391, 0, 0, 0, 0, 0, 0, 1811, 3810, 0, 0, 2448, 0, 0, 0, 1800, 2824, 0, 0, 0, 0, 619, 3278, 3878, 0, 0,
+	0, 1033, 0, 0, 2953, 0, 0, 0, 0, 0, 0, 0, 0, 0, 374, 0, 609, 0, 0, 0, 0, 0, 0, 0, 3598, 1364, 0, 0, 0, 3231, 0, 0,
+	0, 1005, 0, 3652, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2751, 263, 2175, 2743, 3765, 0, 0, 0,
+	3633, 0, 0, 0, 0, 0, 3221, 0, 0, 0, 0, 0, 2437, 0, 222, 0, 0, 623, 0, 0, 0, 476, 659, 52, 0, 0, 2939, 0, 0, 1522, 0, 0,
+	3797, 0, 0, 0, 0, 1839, 0, 0, 989, 0, 2252, 0, 0, 0, 0, 0, 0, 0, 983, 0, 0, 0, 0, 1045, 0, 0, 0, 1702, 0, 0, 0, 0,
+	0, 0, 851, 0, 0, 3603, 0, 0, 0, 0, 0, 0, 0, 0, 1081, 0, 1770, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 166, 1118, 1819, 0,
+	3616, 2192, 3755, 0, 2790, 0, 729, 0, 0, 0, 0, 0, 0, 3846, 0, 0, 0, 0, 0, 0, 2866, 3, 0, 0, 0, 1809, 0, 0, 0, 0, 35, 1592,
+	0, 0, 1478, 0, 0, 0, 3501, 0, 2860, 0, 0, 0, 0, 0, 3240, 0, 0, 1411, 3815, 0, 0, 437, 1357, 43, 0, 0, 0, 0, 0, 3124, 0, 0,
+	0, 0, 735, 676, 3511, 0, 0, 0, 0, 2617, 0, 0, 0, 2305, 0, 0, 0, 0, 590, 782, 2276, 0, 1580, 2546, 0, 0, 0, 2024, 2398, 1000, 2772, 2905,
+	1167, 3749, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1937, 3474, 0, 0, 0, 823, 952, 0, 0, 0, 2805, 0, 0, 0, 0, 0, 0, 3145,
+	0, 3123, 0, 615, 0, 3303, 0, 0, 0, 137, 156, 472, 0, 0, 0, 0, 2798, 0, 0, 0, 0, 0, 0, 3201, 0, 1012, 1715, 2707, 0, 0, 0, 0,
+	0, 3363, 3482, 0, 0, 0, 531, 0, 0, 0, 0, 0, 0, 0, 0, 0, 529, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3688, 769, 805, 2268, 0, 0, 389, 3056, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1442, 0, 0, 0, 0, 0, 0, 0, 0, 2114, 0, 0, 0, 3120,
+	0, 0, 0, 0, 1597, 0, 0, 0, 0, 0, 0, 0, 0, 0, 948, 0, 0, 0, 0, 0, 0, 1295, 1897, 0, 0, 0, 0, 0, 0, 1517, 1969, 0,
+	902, 0, 0, 0, 0, 0, 0, 2776, 0, 0, 0, 0, 0, 1657, 1054, 2473, 2496, 3704, 0, 0, 0, 1831, 0, 865, 3546, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1233, 0, 1421, 0, 0, 0, 1435, 0, 0, 643, 998, 0, 0, 0, 796, 0, 0, 0, 0, 980, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2598, 0, 0, 1094, 1474, 0, 0, 0, 0, 0, 0, 3288, 0, 0, 0,
+	0, 0, 1631, 1703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 578, 803, 1727, 2354, 1330, 0, 0, 0, 0, 481, 0, 0, 0, 0, 0, 0, 0, 0,
+	3536, 0, 341, 0, 1048, 0, 0, 0, 0, 2421, 0, 2891, 0, 0, 0, 0, 0, 0, 3926, 0, 0, 0, 0, 0, 0, 0, 925, 2768, 0, 0, 0, 0,
+	0, 2178, 0, 0, 0, 0, 0, 0, 0, 835, 0, 2200, 2971, 0, 0, 0, 0, 3268, 0, 218, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 61, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3137, 0, 93, 0, 2570, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1593, 0, 0, 0, 0, 0, 0, 287, 785, 3053, 0, 908, 838, 0, 0, 0, 0, 0, 565, 0,
+	0, 0, 0, 0, 0, 2599, 0, 0, 915, 2327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2563, 0, 0, 2646, 0, 2710, 0, 0, 2388, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 820, 2535, 0, 1627, 537, 0, 0, 0, 0, 0, 1177, 0, 0, 0, 0, 0, 0, 2795, 0, 0, 1039, 0, 0, 934, 991,
+	3794, 0, 0, 0, 0, 0, 0, 306, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1126, 0, 2811, 0, 0, 0, 2042, 0, 0, 495, 0, 0, 0,
+	0, 3912, 0, 0, 954, 0, 0, 0, 0, 1683, 0, 0, 0, 959, 2897, 0, 0, 0, 0, 0, 0, 3297, 0, 3271, 2514, 0, 0, 0, 0, 0, 0, 0,
+	804, 0, 0, 0, 0, 205, 0, 0, 0, 0, 0, 0, 2177, 2809, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3461, 428, 0, 3347, 0, 0, 3230, 3425,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 651, 788, 1536, 1712, 2340, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 543, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3719, 0, 0, 0, 0, 2428, 3312, 0, 0, 0, 2097, 0, 128, 0, 0, 0, 0, 1503, 0, 0, 1739, 0, 3913, 2112,
+	0, 1664, 0, 0, 0, 0, 0, 0, 0, 2375, 0, 0, 0, 1089, 0, 0, 0, 504, 0, 0, 0, 1639, 0, 0, 606, 1215, 0, 0, 0, 1250, 2074, 3937,
+	0, 0, 0, 0, 0, 3703, 0, 3614, 0, 0, 3748, 3234, 0, 0, 0, 0, 0, 0, 451, 0, 0, 0, 0, 0, 0, 0, 0, 2851, 0, 0, 1640, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 613, 1266, 801, 0, 0, 544, 0, 0, 0, 0, 1451, 0, 0, 0, 3930, 0, 0, 364, 0,
+	0, 0, 0, 0, 54, 1650, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1842, 0, 0, 0, 0, 0, 0, 3649, 0, 587, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3330, 0, 0, 0, 0, 0, 0, 0, 0, 3518, 0, 0, 0, 0, 0, 0, 0, 0, 148, 1974, 19,
+	0, 3499, 0, 0, 1401, 0, 0, 3622, 2334, 0, 0, 0, 0, 0, 0, 0, 3133, 0, 0, 1776, 0, 0, 0, 0, 0, 3445, 0, 0, 0, 0, 0, 3374,
+	1883, 0, 0, 855, 0, 3608, 0, 1247, 0, 0, 0, 0, 0, 2371, 2426, 3886, 0, 0, 0, 0, 1375, 0, 0, 1505, 0, 0, 0, 0, 0, 3351, 3651, 2899,
+	0, 0, 0, 0, 1306, 0, 0, 0, 1469, 0, 0, 0, 0, 0, 532, 1180, 0, 0, 0, 0, 0, 3831, 0, 0, 2513, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1700, 0, 0, 0, 0, 0, 759, 2583, 1398, 3976, 0, 329, 0, 1417, 2623, 0, 0, 0, 3966, 0, 0, 0, 0, 3655, 0, 1221, 1383, 1686,
+	630, 0, 0, 0, 0, 0, 0, 2629, 0, 0, 848, 0, 0, 0, 0, 0, 3621, 0, 0, 3887, 1119, 2148, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	624, 0, 0, 0, 1581, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2510, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 802, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1818, 2663, 0, 0, 0, 0, 0, 0, 0, 0, 1021, 0, 0,
+	0, 593, 3561, 0, 0, 1812, 1287, 0, 0, 1110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2597, 0, 0, 3970, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2788, 0, 0, 0, 814, 3000, 0, 2521, 0, 3529, 0, 0, 0, 0, 3965, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2133, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 499, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2979, 0, 0, 1245, 724, 0, 0, 0, 0, 1337, 0, 0, 0, 0, 0, 0, 3852, 0, 0, 0, 0, 0, 0, 3914, 0, 0, 0, 0, 2304, 0, 0, 1749,
+	3112, 0, 0, 0, 0, 0, 0, 909, 3934, 0, 0, 0, 0, 0, 39, 0, 614, 0, 0, 0, 0, 0, 0, 0, 2209, 0, 0, 0, 0, 0, 3310, 0,
+	0, 0, 2044, 0, 0, 0, 0, 0, 0, 0, 2096, 0, 0, 2215, 0, 0, 0, 0, 1025, 2125, 0, 0, 0, 0, 0, 740, 0, 0, 0, 0, 0, 2061,
+	0, 0, 0, 0, 0, 0, 1952, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3667, 1874, 0, 66, 2756, 237, 238, 3475, 0, 0, 0, 0, 0,
+	0, 249, 1659, 0, 3956, 0, 0, 0, 2806, 0, 2349, 2675, 0, 1728, 0, 580, 0, 0, 410, 0, 657, 2189, 0, 691, 0, 0, 0, 0, 1283, 0, 0, 0,
+	0, 0, 0, 0, 0, 2170, 2528, 0, 3906, 0, 863, 0, 0, 0, 0, 0, 0, 0, 14, 2411, 0, 0, 0, 0, 0, 0, 945, 0, 0, 0, 2343, 0,
+	0, 144, 0, 0, 0, 1649, 0, 0, 456, 2667, 3741, 3708, 0, 8, 0, 0, 0, 0, 0, 3673, 0, 0, 0, 778, 0, 0, 0, 551, 0, 0, 0, 0,
+	0, 0, 0, 3602, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1896, 0, 0, 0, 0, 0, 1140, 0, 923, 0, 0, 0, 0, 0, 0, 0, 269,
+	0, 0, 0, 187, 2753, 1207, 3159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3961, 0, 0, 268, 0, 752, 3332, 0, 0, 0, 0, 2901, 0, 0, 0, 0,
+	0, 3578, 0, 0, 0, 0, 0, 3261, 0, 0, 0, 633, 0, 0, 1438, 924, 1020, 0, 0, 0, 0, 783, 2118, 0, 0, 0, 0, 3117, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2053, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1193, 0, 0, 0, 0, 0, 0, 2370, 0, 0, 0, 0, 1909, 3023, 904,
+	0, 0, 0, 0, 0, 2601, 0, 0, 2071, 2483, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1292, 0, 0, 0, 1106, 2110, 0, 0, 0, 0, 333, 0, 0,
+	2033, 0, 3228, 0, 0, 0, 0, 2573, 0, 2529, 0, 2576, 0, 0, 2937, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2853, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1191, 0, 826, 297, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3843,
+	0, 0, 0, 1717, 2960, 0, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 3260, 3042, 0, 0, 1799, 1060, 1254, 2628, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 211, 0, 0, 0, 0, 0, 0, 1684, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1992, 1535, 0, 775, 0,
+	0, 2103, 3643, 488, 0, 0, 0, 370, 513, 0, 0, 0, 0, 0, 1772, 0, 0, 0, 1114, 1755, 0, 0, 0, 2974, 0, 0, 0, 0, 0, 0, 0, 0,
+	625, 672, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1916, 1944, 0, 0, 0, 0, 2045, 0, 0, 0, 0, 0, 758, 2064, 2316, 0, 0, 0, 0, 0, 0,
+	1087, 1958, 0, 0, 0, 0, 1615, 0, 0, 0, 0, 0, 2910, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2656, 0, 0, 0, 0, 0,
+	0, 0, 2733, 0, 0, 0, 3829, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 655, 1409, 479, 1675, 1835, 0, 0, 3514, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 6, 0, 0, 0, 0, 0, 0, 1011, 1635, 0, 0, 1681, 0, 2007, 0, 0, 2770, 0, 1917, 0, 0, 2886, 0, 0, 0, 0, 40, 340, 2056, 3431,
+	3481, 2596, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 443, 3200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2432, 3617, 0, 0, 0, 0, 0, 0, 0, 0, 1402, 0, 1534, 0, 0, 0, 3259, 1486, 2512, 1777, 3502, 0, 0, 1310, 0, 0, 1878,
+	0, 1181, 3758, 0, 0, 0, 2575, 2700, 0, 1549, 0, 0, 0, 0, 0, 0, 176, 2320, 0, 0, 0, 744, 1361, 2758, 972, 1325, 0, 0, 0, 0, 0, 0,
+	0, 0, 552, 0, 0, 2358, 0, 142, 588, 3672, 0, 0, 0, 1746, 0, 0, 3628, 0, 0, 0, 1420, 3398, 0, 0, 0, 0, 0, 2213, 0, 0, 0, 1202,
+	0, 0, 3079, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1783, 0, 0, 0, 0, 0, 3929, 0, 0, 0, 0, 1830, 0, 0, 0, 0, 0, 0,
+	0, 0, 202, 1182, 0, 0, 0, 0, 0, 760, 1321, 310, 0, 1509, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1093, 0, 0, 0, 3327, 1154, 2376, 2647,
+	429, 2813, 2898, 3421, 0, 0, 0, 1880, 0, 3163, 0, 0, 3299, 0, 0, 77, 0, 0, 0, 0, 111, 0, 2999, 0, 0, 262, 0, 0, 0, 2524, 0, 0,
+	2691, 0, 0, 1365, 0, 265, 770, 1070, 2843, 3470, 169, 354, 0, 0, 1127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1994, 2863, 714, 0, 0, 0, 0,
+	0, 0, 0, 764, 0, 0, 0, 0, 0, 0, 0, 327, 0, 0, 996, 0, 0, 501, 575, 2539, 95, 0, 315, 1552, 0, 0, 2586, 3420, 0, 0, 0, 0,
+	2364, 0, 0, 2992, 0, 3417, 0, 1793, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 65, 0, 3098, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3607, 0, 0, 1006, 2796, 0, 0, 0, 2291, 0, 0, 704, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2572, 0, 962,
+	0, 0, 1780, 440, 1540, 0, 0, 1979, 0, 1838, 0, 0, 0, 0, 1864, 0, 0, 0, 0, 0, 3920, 0, 1099, 2160, 0, 1270, 3073, 2660, 3670, 0, 115, 0,
+	0, 0, 0, 0, 0, 0, 0, 3320, 0, 0, 0, 0, 0, 0, 0, 896, 0, 0, 0, 0, 0, 3959, 1778, 0, 0, 0, 3002, 3020, 0, 0, 0, 0,
+	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1805, 0, 0, 0, 0, 0, 0, 0, 0, 1473, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1996, 0, 0, 0, 0, 0, 0, 3757, 3193, 0, 0, 3683, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1274, 2682, 0, 0, 2670, 0, 0, 0, 251, 0, 0, 793, 2907, 0, 0, 2900, 0, 0, 0, 0, 2204, 712, 0, 3867, 1241, 2817, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2595, 0, 0, 3861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 772, 0, 741, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2531, 0, 0, 0, 0, 711, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2674, 0, 3034, 0, 671, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1339, 0, 0, 0, 469, 0, 0, 2315, 3024, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1004, 0, 0, 0,
+	0, 0, 0, 1384, 0, 0, 0, 3311, 0, 0, 0, 0, 189, 950, 2406, 1426, 2858, 0, 0, 0, 0, 0, 3675, 0, 0, 0, 0, 0, 0, 0, 0, 1737,
+	0, 0, 0, 0, 1453, 0, 0, 0, 0, 0, 0, 0, 0, 0, 533, 229, 0, 0, 0, 0, 0, 988, 0, 0, 3820, 0, 0, 0, 0, 3116, 0, 0,
+	0, 0, 3789, 1904, 3085, 0, 1546, 0, 0, 0, 2542, 0, 0, 0, 0, 1477, 0, 584, 2493, 3712, 1063, 0, 0, 0, 3257, 0, 0, 0, 0, 0, 1512, 0,
+	0, 0, 213, 0, 1073, 2491, 0, 0, 0, 0, 0, 2314, 0, 0, 0, 0, 0, 0, 3702, 0, 0, 2965, 0, 0, 0, 0, 0, 0, 0, 576, 0, 0,
+	0, 0, 0, 1232, 0, 0, 0, 0, 0, 0, 0, 0, 824, 0, 0, 1166, 0, 0, 0, 0, 1214, 22, 0, 0, 0, 0, 0, 0, 0, 3465, 0, 1633,
+	2085, 3165, 0, 0, 3570, 1518, 0, 0, 0, 0, 1866, 0, 0, 1185, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3262, 1172, 0, 0, 0, 0, 0, 381,
+	2453, 0, 0, 2614, 0, 0, 1606, 0, 0, 0, 0, 0, 0, 622, 0, 3075, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1912, 819, 1249, 3156, 0, 0, 2608,
+	0, 0, 0, 0, 2303, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2738, 0, 0, 0, 1452, 0, 0, 0, 0, 0, 3146, 0, 3776, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1643, 0, 0, 0, 0, 102, 0, 2762, 0, 0, 0, 0, 0, 1628, 0, 0, 0, 0, 3361, 0, 0,
+	0, 0, 0, 0, 0, 0, 1208, 0, 0, 0, 2717, 0, 0, 0, 573, 0, 1933, 869, 1788, 0, 0, 0, 0, 1362, 1685, 0, 2940, 3938, 118, 0, 0, 0,
+	180, 0, 0, 0, 885, 0, 0, 0, 0, 2698, 0, 0, 1761, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3462, 951, 0, 2892, 0, 0, 0, 0,
+	0, 0, 0, 0, 339, 2888, 0, 2649, 131, 0, 0, 0, 0, 0, 0, 0, 0, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3439, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3545, 0, 0, 3334, 0, 3289, 0, 0, 10, 0, 0, 0, 3217, 0, 1558, 0, 0, 0, 0, 0, 422, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2046, 0, 0, 0, 0, 0, 0, 1076, 0, 1103, 0, 55, 76, 2430, 0, 0, 0, 0, 717, 665, 0, 0, 0, 3443, 2932, 0, 0,
+	0, 0, 0, 0, 0, 3809, 2003, 0, 0, 0, 0, 0, 0, 0, 949, 0, 0, 0, 0, 0, 0, 2909, 0, 0, 662, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1826, 0, 1189, 0, 2773, 0, 0, 0, 0, 0, 3895, 0, 0, 1390, 847, 0, 0, 0, 0, 266, 1418, 3562, 3591, 0,
+	457, 0, 0, 1226, 2679, 2359, 0, 0, 0, 0, 0, 990, 0, 2395, 0, 0, 2288, 0, 2087, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 185, 1272, 0, 3543, 1064, 0, 843, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3951, 0, 0, 1484, 1827, 0, 0,
+	0, 0, 0, 2519, 0, 0, 0, 0, 0, 2397, 675, 3793, 0, 0, 0, 3450, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1091, 0, 0, 3635, 1872, 1065,
+	3454, 0, 0, 0, 0, 560, 1444, 1708, 3556, 2508, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3243, 0, 530, 2119, 3882, 3636, 0, 0, 0, 2712, 0, 0, 0,
+	0, 999, 0, 0, 2100, 0, 0, 0, 0, 0, 0, 2530, 0, 0, 0, 994, 2164, 2464, 0, 435, 0, 0, 3027, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2714, 0, 0, 0, 0, 3204, 3393, 0, 0, 1395, 0, 0, 3325, 0, 0, 0, 0, 2785, 0, 0, 0, 0, 0, 0, 0,
+	0, 155, 0, 0, 0, 0, 0, 1699, 2616, 0, 0, 0, 3856, 0, 0, 0, 32, 2593, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1414, 0, 0,
+	0, 0, 0, 2041, 0, 3091, 2279, 2704, 0, 0, 0, 2516, 0, 0, 0, 0, 3270, 620, 0, 0, 2081, 0, 0, 49, 0, 0, 0, 0, 0, 965, 0, 0,
+	0, 0, 0, 0, 0, 1697, 0, 2740, 0, 926, 0, 0, 0, 3774, 0, 0, 0, 0, 3047, 0, 1356, 1678, 0, 0, 2687, 0, 248, 462, 0, 3186, 1237, 3808,
+	0, 0, 3162, 1148, 0, 0, 0, 1984, 3411, 0, 0, 0, 0, 3832, 0, 0, 0, 0, 0, 984, 217, 1607, 2094, 0, 2849, 3016, 50, 3463, 0, 0, 0, 3069,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3877, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2549, 0,
+	1906, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1419, 0, 0, 0, 0, 0, 1611, 0, 0, 2318, 0, 0, 1821, 0, 0, 0, 0, 0, 0,
+	1879, 1095, 0, 1328, 0, 0, 0, 0, 0, 0, 3029, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0, 0, 0, 311, 2075, 0, 0, 0, 1479, 0, 0, 0,
+	3699, 1236, 0, 0, 0, 0, 0, 2468, 3187, 3254, 0, 0, 1632, 917, 0, 2931, 0, 0, 0, 470, 0, 0, 0, 0, 0, 0, 0, 0, 0, 817, 0, 0,
+	0, 0, 0, 0, 0, 0, 2440, 3166, 0, 0, 0, 569, 0, 0, 0, 0, 0, 0, 3348, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3022, 2052, 3367, 2718, 0, 0, 3397, 0,
+	2560, 0, 3263, 0, 0, 0, 0, 2151, 1170, 2480, 0, 67, 0, 0, 0, 0, 0, 0, 1164, 2251, 0, 0, 2447, 0, 3896, 0, 0, 0, 0, 0, 454, 0,
+	3437, 0, 0, 0, 0, 0, 0, 0, 0, 1495, 0, 0, 0, 0, 0, 0, 2048, 887, 459, 2284, 3798, 0, 0, 2059, 3497, 2128, 1379, 0, 0, 0, 2022, 360,
+	0, 0, 0, 2145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1929, 0, 0, 3066, 3836, 0, 0, 1302, 0, 0, 0, 2030, 0, 279, 350, 2690, 3911, 0, 0,
+	0, 0, 3922, 0, 0, 0, 0, 0, 0, 2783, 0, 0, 0, 0, 0, 0, 0, 0, 241, 0, 0, 0, 781, 1342, 2019, 0, 301, 1322, 2065, 200, 257, 2874,
+	0, 0, 0, 0, 0, 2191, 3086, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3917, 0, 0, 0, 2832, 0, 556, 0, 536, 0, 2020, 0,
+	0, 0, 0, 2159, 0, 1480, 0, 0, 0, 1369, 3693, 0, 2451, 0, 0, 1820, 295, 3429, 0, 0, 0, 0, 0, 0, 0, 0, 1521, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1714, 0, 840, 1858, 0, 0, 0, 0, 0, 0, 1032, 0, 2, 645, 3952, 663, 1219, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 491, 3044, 1555, 0, 0, 2764, 0, 0, 0, 3458, 0, 0, 0, 0, 0, 0, 0, 120, 1724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1579, 0, 0, 0, 0, 259, 0, 0, 0, 0, 348, 0, 3108, 0, 3870, 0, 3888, 0, 0, 0, 1694, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3686, 0, 0, 0, 3030, 0, 0, 2948, 0, 0, 0, 0, 3409, 0, 0, 1525, 0, 0, 0, 0, 0, 0, 0, 1138, 3019, 2467, 0, 3328, 0, 0, 112,
+	0, 0, 0, 0, 0, 0, 324, 0, 0, 0, 0, 0, 2455, 0, 0, 2336, 2977, 0, 0, 0, 0, 0, 0, 2861, 2517, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3849, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 616, 0, 572, 0, 3225, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1353, 2713, 0, 0, 0, 0, 0, 1351, 0, 0, 1846, 0, 0, 0, 0, 0, 0, 3485, 3653, 0, 1037, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2226, 0, 0, 0, 0, 0, 0, 0, 0, 1428, 0, 3392, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1386, 0, 0, 0, 3761,
+	0, 0, 0, 0, 1836, 0, 0, 0, 0, 0, 1988, 1335, 0, 0, 3107, 1259, 3586, 0, 0, 0, 2569, 0, 0, 0, 3645, 0, 0, 2532, 0, 1440, 0, 0,
+	1387, 0, 34, 81, 3389, 3710, 0, 78, 450, 1097, 0, 0, 0, 1038, 0, 3422, 2147, 0, 0, 0, 0, 1476, 0, 0, 0, 62, 0, 0, 0, 0, 0, 0,
+	1067, 1806, 0, 0, 0, 475, 3837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3491, 0, 0, 0, 2522, 0, 0, 0, 0, 0, 0, 0, 868, 0, 0,
+	0, 0, 0, 0, 1605, 1751, 3366, 0, 0, 0, 0, 0, 0, 2367, 0, 0, 0, 0, 0, 0, 0, 2436, 0, 121, 2012, 0, 0, 0, 2781, 0, 841, 0,
+	331, 0, 686, 3390, 0, 0, 2648, 0, 0, 1307, 0, 0, 0, 890, 0, 0, 0, 0, 0, 0, 0, 0, 540, 2834, 844, 0, 879, 2008, 0, 3406, 2869, 0,
+	0, 0, 0, 0, 0, 1121, 0, 0, 0, 0, 0, 0, 3746, 0, 0, 0, 0, 0, 0, 0, 0, 3939, 0, 165, 0, 1190, 0, 0, 0, 0, 0, 3668,
+	2922, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1756, 0, 0, 0, 0, 0, 0, 2224, 2802, 0, 3855, 0, 1735,
+	1833, 1744, 2456, 0, 0, 0, 0, 1938, 0, 16, 0, 3918, 0, 0, 0, 0, 1107, 0, 0, 0, 0, 0, 3641, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1441, 0, 3184, 0, 0, 0, 0, 0, 2088, 586, 921, 2523, 0, 0, 0, 0, 0, 2390, 0, 0, 0, 184, 0, 0, 0, 3084,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1557, 0, 0, 0, 0, 0, 2324, 0, 2446, 3222, 0, 0,
+	0, 0, 0, 873, 0, 0, 0, 0, 3080, 0, 634, 0, 0, 0, 742, 0, 0, 0, 3839, 0, 0, 0, 746, 0, 0, 2091, 0, 0, 1601, 0, 0, 1347,
+	0, 0, 0, 0, 776, 2169, 0, 0, 0, 0, 0, 3147, 3492, 3181, 483, 0, 0, 0, 17, 3048, 0, 0, 0, 2399, 0, 0, 0, 0, 0, 0, 0, 3936,
+	2187, 2233, 3341, 0, 147, 0, 0, 3563, 0, 0, 0, 0, 0, 0, 0, 2747, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3495, 0, 0, 3383, 0, 194, 0, 0, 0, 517, 0, 0, 831, 0, 3060, 0, 0, 0, 0, 0, 2873, 0, 0, 0, 995, 2947, 0, 0, 3478, 0,
+	0, 2912, 0, 48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2957, 0, 0, 0, 0, 0, 0, 0, 3507, 0, 0, 0, 0,
+	0, 0, 1641, 0, 0, 0, 3950, 3604, 0, 0, 0, 2139, 0, 0, 0, 0, 2652, 0, 0, 0, 0, 0, 71, 919, 3232, 2138, 0, 3775, 0, 494, 0, 0,
+	0, 221, 0, 0, 2581, 3577, 1437, 0, 3139, 0, 2068, 0, 0, 0, 3844, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2131, 0, 0, 3544, 0, 0, 522, 485, 567, 0, 0, 755, 3219, 0, 0, 0, 1195, 0, 0, 3927, 0, 0, 1892, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 282, 2463, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 766, 2936, 1300, 0, 0, 2199, 3594, 0, 0,
+	0, 0, 0, 1688, 0, 0, 0, 0, 0, 3350, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1422, 2511, 0, 734, 790, 0, 0, 1023, 637, 0,
+	1575, 1907, 0, 0, 1363, 0, 0, 0, 2227, 807, 792, 3206, 2498, 0, 0, 0, 0, 0, 0, 2958, 0, 0, 0, 821, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 227, 0, 0, 3190, 2300, 2267, 0, 0, 0, 0, 0, 3250, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 542, 825, 0, 0, 0, 0, 3161,
+	0, 0, 0, 2659, 0, 0, 0, 0, 0, 882, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1002, 0, 2266, 0, 1240, 0, 0, 0, 1519, 0, 0, 0,
+	0, 0, 0, 0, 1043, 0, 0, 0, 0, 2942, 0, 0, 0, 0, 0, 0, 3532, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1986, 0, 0, 0, 1084, 1489, 0, 0, 307, 0, 471, 0, 0, 1385, 3615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1018, 444, 0, 0, 0,
+	2487, 0, 0, 0, 0, 0, 0, 0, 0, 2073, 0, 3695, 0, 0, 0, 3943, 0, 0, 0, 0, 0, 0, 2306, 1740, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3869, 553, 3280, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 303, 0, 0, 0, 1747, 0, 0, 458, 2217, 0, 0, 378, 3433, 0, 0, 0, 0, 0, 313, 0, 0, 0, 1376, 0, 0, 3611,
+	0, 0, 0, 1791, 0, 0, 0, 0, 0, 0, 1774, 274, 0, 0, 0, 0, 0, 0, 0, 0, 738, 0, 0, 0, 0, 1225, 377, 3681, 0, 2146, 0, 0,
+	0, 0, 0, 0, 0, 2610, 0, 0, 1832, 3373, 0, 0, 0, 0, 0, 0, 0, 0, 901, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1424, 0, 0, 0,
+	0, 0, 0, 0, 0, 674, 2692, 0, 0, 0, 3126, 0, 0, 496, 0, 0, 0, 0, 0, 0, 0, 1861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2797, 943, 3551, 0, 0, 0, 0, 970, 0, 0, 0, 0, 0, 827, 0, 0, 0, 1256, 2433, 0, 1653, 1102, 0, 0, 0, 474, 0, 0, 3241, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3963, 0, 2991, 0, 0, 0, 0, 0, 1022, 0, 3500, 0, 0, 3078, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 240, 602, 0, 0, 0, 0, 1870, 0, 0, 0, 0, 0, 0, 608, 903, 1901, 0, 0, 0, 0, 0, 1622, 0, 0, 0, 2703, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2799, 3194, 0, 0, 0, 0, 3143, 0, 0, 3648, 0, 0, 1174, 0, 0, 0, 0, 1377, 0, 0, 0, 0, 2719, 1723, 1467, 0, 138,
+	0, 0, 0, 2627, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 907, 0, 3781, 547, 0, 0, 0, 0, 0, 0, 2396, 0, 0, 0, 0, 1927,
+	0, 0, 0, 0, 3292, 0, 0, 0, 0, 1009, 0, 0, 0, 0, 0, 0, 0, 3516, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3698, 3447, 0, 0,
+	3426, 0, 2924, 0, 0, 0, 0, 0, 1672, 0, 234, 3884, 0, 0, 3277, 0, 0, 1591, 431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1151, 0, 0, 0,
+	0, 0, 0, 2287, 648, 0, 1423, 2745, 0, 0, 0, 0, 0, 195, 0, 0, 913, 0, 0, 0, 0, 0, 668, 0, 3407, 0, 0, 1608, 0, 0, 0, 0,
+	0, 0, 777, 158, 0, 910, 0, 0, 0, 0, 0, 0, 1682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3718, 3579, 0, 0, 0, 0, 0, 0, 918, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 853, 0, 0, 0, 0, 0, 0, 0, 0, 730, 0, 0, 0, 0, 107, 0, 0, 1773, 0, 0,
+	0, 0, 0, 0, 0, 376, 505, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3801, 696, 0, 0, 0, 3229, 1334, 3941, 0, 0, 0, 2127, 3449, 3483, 3857,
+	3631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 816, 0, 3484, 0, 296, 0, 0, 190, 0, 0, 0, 0, 0, 1332, 3674, 0, 0, 0, 0, 0, 0, 2222,
+	3740, 0, 3931, 0, 0, 0, 0, 0, 1445, 0, 0, 0, 0, 0, 0, 1088, 0, 3013, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2294, 0, 0, 0, 1227, 0, 2195, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3233, 585, 1544, 0, 0, 0, 0,
+	0, 0, 3385, 0, 0, 0, 0, 2877, 82, 3902, 0, 224, 89, 0, 0, 683, 0, 0, 387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1324, 1825, 0, 0, 0, 0, 0, 0, 1348, 0, 0, 0, 0, 0, 2883, 0, 0, 0, 2474, 0, 0, 2611, 0, 3065, 3600, 25, 2307, 1922, 2299, 0, 0,
+	0, 0, 0, 0, 0, 3164, 0, 0, 0, 113, 0, 0, 0, 3464, 0, 0, 0, 0, 0, 0, 0, 1785, 1085, 2172, 2017, 3129, 0, 0, 0, 0, 0, 0,
+	0, 0, 375, 0, 0, 0, 0, 1524, 2123, 0, 0, 1350, 2782, 2054, 0, 0, 0, 2761, 0, 0, 0, 0, 0, 1957, 97, 1802, 2149, 272, 0, 0, 0, 0,
+	0, 0, 0, 0, 1829, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3725, 0, 141, 0, 0, 0, 0, 0, 2352, 0, 0, 0,
+	0, 0, 861, 0, 0, 427, 2439, 3384, 0, 0, 0, 0, 0, 1460, 0, 0, 0, 3394, 3689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1481, 0, 0,
+	0, 1695, 0, 0, 0, 0, 0, 0, 0, 0, 1344, 94, 0, 2416, 0, 0, 706, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3142, 0, 579, 0, 0, 0, 0, 0, 3538, 0, 1590, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3357, 0, 1658, 0,
+	3135, 1689, 3638, 916, 0, 3083, 0, 0, 0, 0, 0, 2750, 0, 119, 1951, 0, 1563, 1750, 0, 0, 0, 3533, 0, 0, 0, 0, 0, 1243, 0, 0, 0, 0,
+	0, 0, 0, 3972, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1840, 0, 0, 0, 0, 0, 478, 3890, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2584, 0, 2382, 3716, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3459, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1914, 0, 0, 0, 1186, 1333, 0, 0, 2180, 0, 2678, 0, 0, 0, 0, 3526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1217, 0, 0, 0, 0, 0, 0, 1731, 0, 834, 0, 0, 0, 0, 812, 2671, 0, 0, 0, 308, 3948, 0, 699, 0, 0, 0, 0,
+	0, 0, 0, 0, 3456, 1779, 0, 0, 0, 0, 0, 3874, 0, 1213, 0, 0, 228, 0, 2277, 2742, 0, 0, 3666, 0, 0, 0, 0, 0, 2561, 889, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 438, 3188, 0, 0, 0, 0, 0, 1877, 0, 3168, 0, 0, 0, 0, 0, 0, 0,
+	0, 2715, 0, 0, 0, 0, 2559, 0, 0, 0, 3362, 0, 0, 0, 0, 1284, 0, 0, 0, 0, 0, 0, 0, 2654, 0, 0, 2579, 0, 0, 0, 0, 0,
+	0, 1925, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3372, 1654, 0, 3792, 2668, 0, 0, 0, 0, 0,
+	1808, 0, 0, 0, 0, 2263, 0, 0, 0, 0, 0, 0, 92, 0, 0, 1725, 0, 0, 0, 0, 0, 0, 0, 0, 2814, 0, 0, 0, 3517, 0, 3471, 0,
+	0, 273, 3788, 0, 1576, 0, 0, 0, 0, 1987, 0, 0, 0, 0, 0, 1218, 3587, 0, 0, 1884, 0, 0, 0, 809, 0, 0, 2949, 0, 0, 0, 1596, 0,
+	0, 449, 0, 2846, 0, 1523, 2766, 2669, 0, 854, 3558, 1071, 0, 0, 0, 0, 0, 2356, 1058, 1784, 1837, 2283, 2193, 0, 0, 0, 0, 0, 2347, 0, 0, 0,
+	0, 0, 0, 0, 2829, 0, 3576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 2505, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2317, 1616, 1752, 0,
+	0, 0, 0, 0, 0, 0, 0, 207, 3305, 1171, 0, 0, 1599, 320, 2250, 0, 0, 0, 0, 0, 0, 0, 0, 1466, 0, 0, 0, 0, 0, 3062, 0, 3657,
+	0, 1078, 2787, 1964, 3399, 3111, 2478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3590, 0, 0, 0, 1856, 1614, 1397, 0, 0, 0, 0, 3315, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2826, 0, 2323, 0, 2231, 3634, 388, 0, 0, 0, 0, 2808, 571, 0, 0, 161, 0, 1918, 0, 0, 0, 0, 0, 0,
+	1636, 0, 0, 0, 0, 0, 0, 432, 2822, 0, 0, 3040, 0, 351, 0, 0, 0, 0, 0, 1869, 0, 3480, 0, 0, 0, 0, 2407, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 74, 577, 1359, 0, 1623, 0, 0, 2685, 3158, 0, 1168, 0, 0, 0, 0, 0, 1188, 0, 0, 0, 0, 3252, 0, 0,
+	0, 3894, 0, 0, 0, 0, 0, 0, 0, 3858, 2855, 0, 0, 0, 0, 0, 489, 0, 0, 0, 0, 0, 0, 0, 1415, 0, 0, 0, 0, 0, 1977, 0,
+	0, 0, 1184, 0, 0, 0, 0, 0, 0, 3694, 0, 0, 911, 1706, 2360, 0, 0, 0, 0, 0, 0, 0, 754, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1269, 0, 0, 985, 220, 0, 0, 2413, 0, 0, 0, 0, 0, 1323, 0, 2995, 0, 0, 0, 0,
+	2032, 0, 0, 0, 0, 3208, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1407, 2235, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2443, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1642, 0, 0, 2534, 0, 0, 0, 0, 0, 0, 0, 0, 3179, 0, 0, 0, 0, 0, 2369, 0, 3170, 0, 0, 0, 1410, 1465,
+	0, 0, 2342, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3687, 42, 3255, 0, 0, 0, 0,
+	3811, 0, 0, 0, 3596, 0, 1667, 0, 0, 0, 344, 421, 0, 0, 3460, 0, 0, 0, 2552, 3205, 2244, 0, 140, 0, 3613, 0, 0, 3632, 0, 418, 927, 2739,
+	0, 0, 0, 0, 0, 0, 293, 0, 0, 0, 0, 0, 0, 0, 0, 3734, 0, 0, 0, 0, 0, 0, 0, 973, 0, 0, 0, 0, 0, 2295, 0, 0,
+	0, 0, 0, 0, 0, 3054, 0, 0, 0, 0, 2362, 386, 135, 3766, 1603, 2011, 0, 0, 0, 0, 0, 2357, 3432, 0, 2847, 0, 0, 197, 2996, 0, 0, 0,
+	0, 0, 1852, 0, 209, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1736, 2722, 2878, 0, 0, 3400,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1668, 0, 0, 0, 3732, 0, 0, 0, 870, 1378,
+	3942, 0, 382, 2962, 3707, 0, 0, 1368, 0, 0, 0, 0, 0, 3317, 0, 0, 0, 0, 1061, 0, 0, 0, 0, 0, 0, 3012, 0, 0, 0, 0, 0, 0,
+	557, 0, 0, 641, 0, 0, 0, 0, 464, 0, 0, 0, 0, 0, 0, 3119, 0, 3401, 518, 0, 2134, 0, 0, 0, 0, 0, 0, 0, 2578, 0, 0, 0,
+	0, 1542, 0, 2057, 0, 0, 384, 2831, 0, 0, 0, 0, 0, 0, 0, 0, 2037, 0, 0, 2326, 0, 0, 0, 0, 0, 0, 2400, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 252, 0, 0, 3557, 929, 1349, 0, 0, 0, 0, 0, 0, 2555, 0, 0, 947, 3339, 1745, 0, 0, 0,
+	678, 0, 0, 0, 0, 0, 961, 2655, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3276, 0, 888, 1464, 0, 0, 0, 0, 0, 369, 0, 0, 0, 0,
+	0, 0, 0, 0, 463, 0, 0, 0, 0, 0, 0, 0, 1003, 0, 0, 0, 0, 0, 0, 0, 677, 0, 2481, 0, 0, 0, 0, 0, 0, 0, 2442, 1985,
+	0, 0, 0, 0, 396, 3106, 0, 0, 1902, 0, 0, 0, 1767, 0, 0, 0, 1209, 0, 0, 0, 0, 0, 0, 0, 0, 601, 1680, 2466, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2286, 0, 0, 0, 0, 0, 3722, 2917, 519, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3539, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2908, 0, 0, 0, 0, 424, 0, 390, 1371, 2633, 968, 3744, 2161, 2850, 3830, 2737, 0, 658, 0, 0, 0, 0, 0, 117, 2201, 0, 3185, 0, 1500, 0,
+	0, 780, 922, 2638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 332, 0, 0, 0, 0, 2220, 3588, 0, 0, 0, 0, 0, 0, 0, 2363, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 258, 1855, 0, 1431, 0, 0, 0, 0, 1759, 0, 0, 0, 0, 0, 0, 1923, 3331, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3812, 0, 0, 0, 1320, 1824, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1206, 70, 0, 0, 0, 534, 0, 0, 3863, 0, 2031,
+	3051, 101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3360, 3486, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 737, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3547, 3216, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3395, 3692, 0, 0, 0, 0, 0, 0, 0, 2247, 0, 0, 0, 0, 0, 813, 1674,
+	0, 0, 2014, 0, 2338, 0, 0, 0, 0, 2006, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1024, 2246, 3819, 1273, 38, 1876, 0, 0, 0, 3739,
+	0, 0, 0, 0, 0, 756, 3760, 0, 0, 0, 0, 0, 0, 328, 0, 0, 0, 0, 0, 1499, 0, 0, 0, 0, 0, 3521, 0, 2955, 0, 0, 0, 0,
+	0, 0, 1978, 0, 3333, 0, 0, 1786, 0, 3528, 636, 0, 0, 403, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1199, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2121, 3916, 0, 1705, 0, 2547, 3015, 0, 1655, 2002, 3081, 0, 0, 0, 0, 0, 0, 0, 3227, 0, 0, 3344, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 617, 2990, 3476, 0, 0, 906, 0, 3510, 0, 0, 0, 1895, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1885, 0, 3960, 867, 2792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2938, 0, 0, 3177, 0, 1946, 0, 0, 0, 0, 3592, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2117, 1604, 2188, 3566, 0, 0, 0, 0, 0, 0, 0, 725, 2494, 2588, 0, 0, 0, 0, 0, 2333, 0, 0, 0, 558, 0, 0, 0, 0,
+	0, 2794, 3412, 0, 1392, 0, 3696, 0, 2021, 0, 0, 0, 2841, 0, 0, 1354, 1822, 0, 0, 0, 0, 0, 0, 1899, 2181, 3284, 0, 2465, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 880, 0, 239, 0, 1928, 0, 0, 0, 1309, 0, 789, 154, 0, 0, 0, 0, 2731, 0, 300, 669, 2104, 0, 0, 0, 0, 0, 0,
+	0, 0, 3063, 0, 1204, 0, 1380, 2821, 2109, 2709, 3524, 0, 0, 0, 0, 0, 0, 2084, 0, 0, 0, 0, 0, 0, 2036, 3654, 0, 0, 0, 0, 0, 1548,
+	0, 0, 0, 0, 0, 3172, 0, 2293, 2553, 0, 0, 0, 0, 0, 1790, 0, 0, 0, 0, 0, 3640, 0, 0, 0, 0, 2384, 938, 1513, 0, 2548, 0, 3891,
+	0, 0, 0, 2438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1210, 0, 591, 0, 0, 0, 1860, 0, 0, 0, 0, 0, 2093,
+	0, 0, 0, 0, 0, 0, 0, 0, 2444, 0, 0, 0, 0, 0, 0, 0, 0, 0, 171, 173, 2232, 2460, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	453, 2185, 0, 0, 693, 0, 0, 0, 0, 1594, 0, 0, 0, 0, 0, 0, 2049, 0, 0, 1459, 2636, 0, 0, 0, 480, 811, 0, 2013, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 261, 2353, 0, 0, 2282, 0, 0, 0, 0, 0, 0, 0, 0, 1047, 842, 1301, 3286, 242, 1565, 3705, 0,
+	0, 0, 0, 2658, 0, 0, 0, 2136, 0, 1036, 0, 2778, 0, 0, 0, 1255, 0, 1646, 0, 0, 0, 0, 3340, 0, 1053, 0, 0, 0, 0, 0, 0, 0,
+	0, 2132, 3453, 0, 0, 0, 250, 255, 2951, 3380, 3624, 88, 0, 0, 0, 0, 2693, 0, 0, 1010, 0, 0, 0, 0, 0, 1115, 0, 0, 0, 3872, 0, 0,
+	0, 0, 2650, 0, 0, 3387, 0, 1853, 0, 0, 0, 0, 1308, 0, 0, 3893, 0, 0, 1666, 2876, 0, 0, 0, 2137, 0, 0, 1504, 0, 0, 0, 3096, 0,
+	0, 0, 2645, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2624, 0, 0, 0, 0, 358, 0, 0, 0, 0, 0, 1069, 0, 3864, 0, 0,
+	0, 0, 0, 3946, 0, 0, 0, 0, 2904, 0, 0, 3728, 0, 0, 0, 0, 0, 3883, 0, 0, 0, 3701, 0, 0, 0, 0, 0, 0, 2842, 0, 0, 0,
+	0, 69, 0, 3506, 0, 0, 2639, 0, 0, 0, 0, 1133, 0, 3237, 0, 0, 1162, 0, 0, 0, 0, 0, 0, 2640, 0, 3860, 0, 0, 0, 761, 874, 2216,
+	0, 0, 3853, 3915, 0, 0, 0, 0, 175, 402, 0, 0, 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 164, 0, 0, 2313, 0, 0, 0, 0, 1457,
+	2721, 0, 0, 3318, 0, 1637, 0, 0, 0, 0, 0, 598, 3213, 0, 0, 0, 2956, 0, 0, 0, 1280, 3322, 486, 0, 253, 2157, 0, 0, 0, 0, 0, 0,
+	309, 3094, 193, 1057, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2345, 0, 0, 2941, 690, 0, 3599, 0, 0, 0, 1111, 0, 0, 1589, 0, 0, 0, 0,
+	697, 0, 986, 1766, 0, 0, 0, 0, 1817, 1919, 1278, 0, 2040, 0, 0, 0, 3821, 0, 0, 0, 0, 0, 291, 0, 1296, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2129, 0, 0, 0, 0, 1252, 2857, 0, 0, 0, 2221, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 701, 0,
+	0, 0, 0, 0, 0, 0, 0, 3335, 0, 0, 0, 0, 0, 0, 1396, 0, 0, 0, 0, 0, 0, 0, 0, 3167, 0, 0, 1968, 0, 0, 0, 0, 0,
+	391, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1507, 0, 0, 535, 0, 0, 0, 0, 3004, 3677, 0, 0, 3448, 2005, 0, 0, 0, 0, 3097, 0, 0,
+	0, 0, 0, 1015, 2126, 0, 0, 1626, 550, 0, 0, 3291, 0, 1644, 0, 0, 3218, 0, 866, 2256, 0, 247, 2976, 3752, 0, 3377, 0, 3210, 3274, 3626, 0, 0,
+	0, 0, 2497, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1144, 0, 0, 2168, 0, 0, 0, 1564, 0, 0, 0, 0, 0, 0, 0, 1153,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3052, 0, 0, 0, 1400, 1931, 1982, 2501, 0, 0, 1235, 0, 0, 0, 0, 1257, 1373, 1757, 3742, 1391, 0, 0,
+	0, 0, 3160, 0, 0, 0, 0, 2245, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1692, 0, 0, 0, 3359, 0, 0, 695, 0, 0, 0, 336,
+	1493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1044, 1990, 2716, 285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 231, 0, 0, 0,
+	0, 3835, 0, 0, 0, 0, 0, 1360, 0, 0, 2260, 0, 0, 0, 871, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3609, 0, 0, 0, 0, 0, 0,
+	3074, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1130, 0, 0, 0, 1271, 0, 0, 3043, 0, 748, 1028, 0, 3183, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3011, 0, 0, 3324, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1997, 0, 0, 3513, 1775, 0, 0, 3802, 0, 0, 0,
+	0, 0, 0, 0, 1104, 3537, 2248, 0, 0, 0, 2377, 0, 0, 2351, 2490, 0, 0, 0, 0, 0, 0, 2696, 2152, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2051, 0, 0, 0, 0, 0, 0, 0, 0, 3823, 0, 0, 0, 1609, 0, 0, 0, 0, 0, 629, 639, 2615, 0, 713, 0, 1722,
+	3625, 0, 1449, 0, 0, 0, 0, 0, 0, 56, 652, 0, 0, 0, 2010, 0, 0, 0, 0, 0, 0, 2727, 0, 0, 0, 3130, 2278, 0, 0, 0, 3796, 0,
+	0, 0, 0, 0, 0, 0, 0, 2544, 0, 0, 0, 0, 3644, 1150, 0, 2269, 2752, 0, 3132, 0, 0, 0, 0, 0, 0, 0, 670, 108, 0, 0, 406, 2748,
+	1787, 0, 0, 0, 0, 0, 0, 642, 0, 0, 0, 0, 0, 0, 912, 278, 1355, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3010, 0, 0, 0, 0, 0, 0, 124, 0, 0, 0, 0, 0, 2540, 2609, 0, 0, 1294, 0, 0, 0, 0, 0, 0, 0, 3226, 3771, 0, 0,
+	0, 506, 0, 0, 0, 0, 0, 0, 0, 1013, 0, 0, 0, 763, 2702, 0, 0, 2989, 0, 0, 0, 1516, 392, 0, 0, 0, 1573, 0, 0, 0, 0, 0,
+	0, 0, 3253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2302, 0, 0, 0, 1124, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2289, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2207, 893, 2380, 0, 1471, 284, 3908, 0, 0, 0, 1980, 2422, 0, 0, 0, 3806, 0, 0, 0, 3662, 0, 3068, 0, 0, 0, 0, 0, 0, 2695, 1834, 0, 0,
+	0, 0, 0, 3548, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 650, 3750, 0, 0, 0, 0, 0, 0, 2489, 0, 0, 0, 0, 0, 0, 0, 0,
+	1963, 0, 1326, 2820, 3089, 858, 0, 0, 1066, 1404, 1179, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1297, 0, 477, 1612, 0, 721, 0, 0, 0,
+	0, 0, 3549, 0, 0, 0, 2859, 0, 0, 0, 1105, 0, 0, 0, 0, 0, 516, 0, 0, 0, 0, 0, 0, 0, 0, 399, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 233, 0, 0, 0, 0, 3473, 0, 0, 1200, 0, 1989, 2868, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2099, 0, 0, 0, 0, 2381, 0, 83, 0, 0, 0, 0, 1311, 0, 0, 1662, 0, 0, 0, 0, 0, 3017, 0, 0, 0, 1316, 0, 0, 649,
+	3104, 2401, 0, 0, 0, 0, 0, 768, 0, 0, 0, 0, 3110, 0, 0, 3575, 0, 600, 0, 0, 0, 0, 0, 0, 2934, 0, 0, 2928, 3828, 0, 3735, 0,
+	0, 0, 0, 0, 0, 1122, 0, 0, 0, 3057, 0, 0, 0, 0, 0, 0, 3762, 0, 2111, 0, 0, 3530, 0, 0, 0, 0, 0, 0, 0, 1096, 0, 1867,
+	0, 0, 0, 3813, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 123, 0, 2254, 0, 0, 0, 931, 0, 151, 0, 0, 0, 0, 0, 857, 0,
+	3730, 1733, 0, 0, 976, 0, 0, 0, 2492, 0, 2554, 0, 0, 0, 0, 0, 0, 0, 0, 0, 204, 0, 0, 0, 434, 0, 0, 3964, 0, 0, 0, 0,
+	3713, 1454, 0, 0, 0, 0, 357, 0, 2835, 0, 0, 0, 0, 0, 1568, 0, 0, 0, 0, 0, 2366, 3014, 607, 3423, 0, 0, 0, 0, 0, 0, 1108, 0,
+	1789, 0, 3822, 1178, 0, 0, 0, 0, 2417, 2935, 757, 0, 0, 0, 0, 0, 0, 2566, 0, 0, 574, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2890, 0, 0, 0, 145, 0, 0, 618, 0, 468, 0, 0, 0, 0, 0, 2202, 3256, 0, 1468, 0, 3049, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1248, 0, 0, 0, 0, 2872, 0, 0, 1156, 2325, 3365, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3664, 0, 0, 0, 0, 0, 0, 0, 3508, 799, 0, 0, 2469, 153, 3736, 0, 0, 134, 0, 0, 0, 0, 0, 982,
+	0, 0, 0, 739, 0, 157, 0, 2903, 0, 1079, 0, 0, 0, 2708, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2197, 0, 0, 0, 0, 0, 0,
+	0, 2158, 597, 0, 0, 3103, 0, 0, 0, 0, 2618, 0, 0, 0, 0, 0, 0, 1160, 1998, 2984, 0, 0, 0, 0, 0, 3498, 3503, 0, 0, 0, 0, 1528,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 546, 0, 0, 72, 920, 0, 0, 3904, 0, 0, 1577, 0, 3845, 0, 0, 0, 0, 0, 0, 0, 2378, 0,
+	0, 0, 0, 703, 0, 0, 0, 2124, 0, 0, 0, 2880, 0, 0, 3606, 84, 3378, 0, 0, 3281, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2757, 1843,
+	0, 0, 0, 3368, 1721, 3637, 1531, 57, 0, 0, 0, 1554, 1234, 3415, 0, 0, 1551, 0, 0, 0, 0, 0, 0, 0, 0, 1239, 0, 0, 0, 0, 1947, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 0, 0, 3807, 0, 0, 1113, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 710, 0, 0, 0,
+	0, 0, 0, 0, 3679, 1374, 0, 0, 0, 0, 3114, 0, 628, 0, 0, 0, 0, 0, 0, 0, 3967, 0, 0, 3560, 0, 0, 0, 0, 0, 0, 0, 0,
+	2272, 1399, 0, 0, 0, 146, 0, 0, 0, 1910, 0, 0, 0, 0, 0, 0, 3316, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1965, 0, 359, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2365, 0, 0, 0, 0, 0, 0, 0, 2298, 0, 0, 3714, 3441, 0, 0, 143, 2331, 172, 2410, 3924, 0, 0, 3619, 0, 0,
+	2665, 3115, 0, 0, 0, 682, 0, 0, 0, 3264, 0, 0, 2630, 0, 1141, 0, 0, 1660, 1890, 0, 2879, 2744, 3727, 346, 0, 0, 0, 554, 897, 0, 0, 1408,
+	1506, 2183, 1017, 0, 0, 692, 767, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3258, 0, 0, 0, 0, 3581, 0, 0, 0, 946, 264, 2259, 0, 2920, 0, 0,
+	0, 0, 0, 0, 3032, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2882, 0, 0, 0, 0, 0, 1201, 2212, 3195, 2140, 3834,
+	0, 1123, 0, 0, 0, 0, 774, 0, 0, 2856, 0, 0, 0, 0, 0, 0, 733, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1109, 0, 3326, 0,
+	0, 0, 0, 0, 0, 0, 0, 1203, 0, 0, 0, 1665, 0, 0, 498, 0, 0, 0, 878, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 1663, 2515, 0, 0, 0, 0, 0, 0, 0, 0, 2969, 0, 177, 2344, 0, 2373, 0, 26, 232, 0, 0, 0, 1176, 0, 2985, 0, 0, 1881, 2471, 1562,
+	3589, 0, 0, 0, 0, 0, 0, 281, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3659, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3375, 3102, 0, 0, 564, 3827, 860, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2082, 3214, 0, 1117, 3555, 0, 1620, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3003, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 795, 0, 3269, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 928, 0, 0, 0, 0, 0,
+	0, 0, 3099, 0, 0, 0, 0, 0, 3627, 589, 0, 0, 0, 0, 2479, 0, 3127, 0, 2424, 787, 0, 319, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3505,
+	1313, 0, 0, 473, 1155, 0, 0, 0, 0, 3212, 0, 0, 0, 0, 0, 0, 0, 0, 398, 0, 0, 1136, 0, 3058, 2507, 0, 0, 0, 1372, 0, 0, 0,
+	2454, 0, 0, 0, 0, 1228, 0, 0, 0, 0, 1630, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 365, 2374, 0, 0, 0, 0, 0, 631, 149, 3349,
+	0, 0, 1610, 0, 0, 0, 0, 2848, 0, 0, 3759, 2918, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3754, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1253, 1935, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3571, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1027, 0, 2016, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3690, 0, 0, 0, 0, 0, 3265, 0, 2688, 167, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1734, 0, 0, 1598, 1810, 0, 723, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3825, 0, 2818, 0, 0, 100, 0, 3472, 0, 0, 0, 1007, 2968,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3223, 0, 0, 0, 2986, 0, 0, 2541, 0, 0, 0, 1768, 0, 0, 3477, 0, 0, 0, 0, 0, 0, 1137, 0,
+	0, 0, 0, 0, 0, 3737, 0, 872, 993, 1510, 0, 0, 707, 1981, 0, 0, 0, 0, 0, 0, 1062, 0, 0, 0, 2590, 0, 3901, 2666, 0, 0, 0, 3180,
+	527, 0, 0, 0, 1152, 0, 0, 0, 0, 0, 353, 3244, 2009, 0, 0, 178, 0, 0, 0, 0, 900, 0, 1954, 0, 0, 0, 0, 0, 0, 1983, 2527, 0,
+	0, 2626, 0, 0, 0, 0, 0, 0, 1795, 0, 0, 0, 0, 0, 0, 1264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1758, 0, 267, 2412, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 41, 0, 2537, 0, 0, 0, 2836, 3650, 1572, 0, 0, 0, 0, 815, 1847, 2309, 0, 0, 87, 277, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 886, 0, 0, 2902, 0, 126, 0, 0, 0, 0, 0, 0, 0, 3522, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1139, 875, 0, 0, 18, 3388, 1571, 3046, 0, 0, 0, 260, 0, 0, 0, 2184, 0, 794, 0, 0, 3424, 0, 0, 0, 666, 0, 3343, 0, 0,
+	0, 0, 0, 0, 1458, 0, 0, 0, 0, 0, 0, 508, 0, 0, 718, 0, 0, 2241, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3408, 0, 0, 0,
+	2186, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2642, 1405, 0, 0, 0, 0, 24, 0, 0, 2404, 2643, 0, 0, 0, 0, 0, 1433,
+	0, 0, 0, 0, 0, 3569, 2786, 3403, 969, 0, 0, 0, 0, 1526, 104, 0, 0, 0, 0, 3778, 0, 1019, 3663, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 967, 3954, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 700, 0, 230, 0, 0, 0, 0, 0, 621, 0, 0, 0, 3009, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3800, 0, 2418, 174, 681, 0, 0, 0, 0, 0, 1851, 0, 0, 1905, 0, 0, 1941, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3772, 0, 0, 0, 0, 0, 0, 2981, 0, 0, 1406, 0, 2403, 0, 0, 2435, 0, 0, 0, 0, 0, 0, 0, 1263, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1286, 2237, 0, 0, 0, 0, 3247, 0, 0, 0, 0, 1416, 1823, 2261, 3323, 2449, 0, 0, 526, 0, 0, 0, 0, 0,
+	987, 0, 0, 159, 0, 0, 0, 0, 0, 2875, 0, 0, 3275, 0, 0, 0, 905, 0, 2694, 702, 0, 0, 0, 3418, 0, 0, 0, 0, 2270, 3928, 0, 3488,
+	0, 0, 0, 0, 0, 708, 0, 0, 594, 2339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3006, 0, 0, 2959, 0, 0, 0, 0,
+	0, 0, 0, 64, 2218, 0, 0, 0, 0, 0, 3865, 0, 0, 0, 0, 3805, 0, 0, 0, 0, 0, 0, 0, 3957, 0, 0, 0, 325, 2107, 0, 0, 0,
+	0, 0, 2833, 1059, 3519, 2035, 0, 0, 3534, 0, 0, 0, 0, 0, 0, 0, 881, 2153, 3319, 0, 2461, 0, 0, 2854, 0, 0, 0, 0, 0, 3665, 3245, 0,
+	0, 0, 0, 3307, 0, 0, 0, 0, 0, 0, 3724, 2634, 0, 0, 493, 1578, 2543, 0, 0, 599, 0, 0, 0, 0, 2613, 162, 0, 0, 1370, 0, 0, 0,
+	0, 1539, 0, 2993, 3353, 2736, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2894, 1132, 0, 0, 467, 2852, 0,
+	0, 0, 3871, 0, 0, 0, 0, 1142, 0, 0, 0, 0, 0, 0, 1618, 0, 2144, 0, 2047, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 214, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2018, 3371, 0, 0, 0, 0, 0, 0, 0, 1629, 0, 0, 0, 0, 3093, 0, 0, 0, 2632, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2055, 0, 0, 0, 883, 0, 0, 0, 0, 2243, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2684, 0,
+	0, 0, 503, 0, 0, 292, 1131, 2337, 271, 0, 0, 0, 0, 2978, 3199, 3851, 0, 0, 0, 0, 3958, 0, 0, 0, 441, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3215, 0, 0, 0, 0, 133, 0, 0, 0, 0, 0, 0, 0, 0, 3769, 0, 0, 2206, 2602, 0, 0, 0, 0, 0, 2980,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2211, 1567, 2885, 0, 0, 0, 1262, 3658, 0, 1030, 0, 0, 3729, 0, 0, 0, 136, 0, 0, 0, 0, 1621, 3451,
+	192, 0, 2219, 0, 0, 318, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1651, 0, 0, 0, 3370, 0, 0, 0, 2182, 0, 0, 0, 0, 0, 0, 0, 368,
+	1583, 0, 0, 0, 3504, 3028, 0, 0, 0, 0, 0, 452, 0, 2095, 3141, 0, 1366, 0, 2760, 0, 0, 0, 3791, 0, 1930, 0, 0, 0, 1624, 830, 0, 0,
+	0, 0, 0, 0, 2680, 3824, 0, 0, 0, 0, 168, 0, 0, 0, 0, 0, 0, 455, 3803, 0, 846, 0, 0, 0, 0, 1318, 862, 2190, 3610, 0, 342, 3026,
+	0, 0, 0, 1298, 0, 0, 0, 0, 3100, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3925, 0, 0, 3838, 1845, 1966, 2837, 0, 3356, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 864, 797, 0, 0, 0, 0, 0, 0, 21, 0, 0, 0, 0, 0, 0, 1090, 3907, 0, 0,
+	0, 0, 0, 0, 2154, 0, 1743, 0, 0, 0, 2862, 1587, 0, 524, 3552, 1771, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1336, 15, 727, 2482, 0, 1462,
+	0, 0, 0, 0, 0, 1125, 0, 0, 0, 0, 0, 1389, 0, 0, 0, 0, 0, 515, 1498, 3531, 3880, 2500, 3612, 2789, 0, 0, 1146, 0, 0, 2332, 0, 0,
+	0, 2078, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2176, 0, 0, 0, 592, 0, 0, 3768, 337, 0, 3642, 0, 0, 3329, 0,
+	0, 0, 0, 0, 0, 3905, 0, 0, 0, 1953, 0, 1425, 3134, 0, 0, 0, 0, 3428, 2582, 0, 0, 0, 0, 0, 0, 1719, 3605, 1600, 0, 0, 0, 0,
+	0, 0, 852, 0, 0, 3738, 0, 2871, 1303, 2431, 0, 80, 2208, 2720, 0, 0, 0, 0, 1863, 0, 0, 0, 0, 1707, 0, 0, 0, 0, 1101, 0, 0, 0,
+	3520, 0, 0, 1352, 3413, 0, 0, 0, 1116, 1569, 0, 2311, 256, 0, 2122, 0, 0, 0, 0, 0, 0, 2565, 0, 0, 408, 0, 0, 0, 0, 0, 2503, 0,
+	0, 0, 0, 0, 4, 1893, 0, 0, 3479, 497, 1520, 0, 0, 0, 3900, 276, 0, 0, 1055, 2983, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2043, 2476, 0,
+	0, 0, 0, 0, 0, 0, 3035, 3021, 0, 0, 511, 0, 0, 0, 0, 1315, 3933, 0, 828, 0, 1942, 0, 0, 1550, 3246, 0, 0, 0, 0, 0, 3242, 3868,
+	0, 0, 0, 0, 0, 0, 0, 3290, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 510, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 806, 0, 0, 0, 0, 0, 2730, 0, 0, 1634, 3435, 0, 3404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 29, 548, 509, 0, 0, 0, 0, 0, 1661, 3149, 0, 3490, 0, 0, 0, 0, 0, 0, 1413, 0, 1888,
+	0, 0, 2604, 0, 0, 0, 0, 181, 0, 1991, 0, 0, 0, 0, 3585, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 646, 0, 1796, 3909, 0,
+	0, 0, 0, 0, 0, 0, 0, 1463, 0, 0, 0, 0, 0, 751, 0, 2225, 2445, 0, 0, 0, 0, 0, 0, 0, 3300, 0, 0, 0, 0, 0, 0, 420,
+	0, 225, 661, 3468, 0, 0, 0, 114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1314, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2090, 0, 0, 0, 0, 0, 0, 0, 898, 1277, 2895, 0, 3203, 1341, 0, 0, 0, 0, 0, 2800, 0, 0, 0, 0, 0, 0, 1924, 0, 0, 433, 1511,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1443, 0, 0, 0, 0, 1472, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3285, 0, 2281,
+	0, 0, 640, 0, 0, 0, 0, 0, 45, 955, 2506, 0, 0, 0, 0, 0, 0, 0, 0, 0, 412, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3721, 0,
+	0, 0, 0, 0, 0, 2025, 2203, 0, 0, 0, 0, 0, 0, 0, 3763, 0, 0, 0, 0, 2930, 0, 0, 0, 0, 3487, 0, 1973, 0, 1205, 0, 0, 5,
+	3601, 0, 1497, 3050, 0, 0, 0, 0, 0, 0, 0, 0, 0, 981, 0, 0, 0, 0, 0, 0, 0, 1446, 0, 0, 0, 2001, 0, 521, 0, 0, 0, 1231,
+	773, 2600, 0, 0, 379, 2705, 2982, 0, 0, 0, 0, 0, 0, 3302, 0, 0, 0, 0, 0, 2341, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	99, 0, 0, 0, 0, 0, 0, 0, 2641, 0, 98, 91, 0, 1, 0, 0, 0, 0, 3037, 0, 3661, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1939, 1491,
+	0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 1570, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1530, 2072, 3753, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 570, 2485, 1223, 1915, 0, 2954, 0, 0, 0, 0, 0, 3787, 0, 2162, 0, 0, 0, 1696, 0, 20, 0, 0, 0, 0, 0,
+	0, 1329, 3238, 0, 3817, 0, 0, 0, 0, 0, 2038, 0, 0, 0, 0, 3248, 0, 1035, 2089, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1488, 0, 0,
+	0, 0, 829, 0, 0, 2620, 0, 2612, 0, 3444, 1427, 0, 0, 0, 0, 0, 684, 0, 0, 1224, 3150, 3932, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3131,
+	0, 0, 0, 2812, 0, 0, 0, 2062, 0, 109, 0, 0, 1304, 0, 0, 1962, 3088, 1687, 0, 3121, 3785, 0, 3427, 0, 416, 0, 0, 0, 0, 0, 0, 0,
+	0, 2605, 0, 0, 0, 0, 0, 0, 1742, 3314, 0, 3583, 0, 0, 0, 0, 0, 0, 1251, 0, 0, 0, 0, 0, 0, 304, 0, 3525, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3540, 0, 0, 0, 0, 1781, 0, 0, 3971, 0, 0, 3751, 0, 2538, 2223, 0, 139, 0, 0, 413, 0,
+	0, 439, 930, 2027, 2423, 3647, 3041, 0, 0, 0, 270, 0, 0, 0, 0, 0, 0, 2329, 895, 2988, 0, 0, 2116, 0, 0, 0, 0, 1533, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 417, 0, 0, 2297, 96, 1158, 2301, 3975, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3077, 0, 0,
+	170, 0, 0, 0, 0, 0, 1175, 0, 0, 0, 0, 0, 0, 7, 1716, 0, 0, 0, 1894, 0, 0, 2823, 3136, 0, 0, 0, 0, 0, 0, 0, 3509, 0,
+	0, 0, 0, 0, 2950, 0, 0, 0, 0, 0, 0, 130, 689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 63,
+	0, 0, 0, 2028, 2551, 2651, 0, 0, 0, 605, 0, 0, 2296, 0, 0, 1052, 1748, 2662, 0, 0, 0, 0, 0, 0, 0, 1198, 0, 0, 3036, 0, 0, 0,
+	0, 3565, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1092, 0, 314, 562, 0, 0, 0, 0, 0, 0, 3282, 0, 0, 215, 0, 0, 0, 0,
+	0, 3847, 103, 0, 0, 0, 0, 0, 1135, 0, 0, 0, 0, 726, 1949, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1738, 0, 0, 0, 944, 1001, 0,
+	1429, 0, 0, 0, 0, 1161, 2355, 0, 0, 0, 0, 0, 0, 1995, 0, 0, 0, 0, 3947, 0, 0, 0, 0, 0, 0, 68, 1042, 2361, 0, 0, 0, 0,
+	2328, 415, 0, 0, 0, 0, 2943, 362, 3005, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1279, 0, 0, 0, 0, 0, 0, 283, 0, 0, 0, 0,
+	0, 0, 0, 1046, 0, 0, 0, 2676, 3885, 0, 0, 791, 0, 1246, 0, 0, 0, 2386, 0, 0, 1619, 465, 0, 0, 2525, 2387, 3171, 0, 0, 0, 0, 1975,
+	0, 0, 73, 0, 3239, 1196, 0, 0, 2394, 0, 0, 0, 3202, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1709, 0, 3434, 582, 1034, 0, 0,
+	2767, 1857, 2214, 2486, 2280, 2664, 653, 3198, 1638, 0, 0, 0, 2155, 0, 0, 0, 2415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2441, 839, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 698, 0, 1343, 2994, 0, 0, 0, 0, 0, 1031, 1704, 0, 0, 0, 0, 0, 0, 0, 0, 1482, 0, 0, 0, 0, 0, 0, 1483,
+	0, 3416, 0, 0, 0, 0, 0, 0, 611, 2735, 749, 0, 0, 709, 0, 0, 0, 0, 0, 0, 0, 1183, 1713, 0, 0, 0, 1999, 2558, 0, 0, 0, 31,
+	750, 3816, 0, 0, 0, 0, 0, 2884, 0, 0, 0, 3889, 0, 0, 3671, 0, 0, 2077, 0, 179, 2308, 656, 3892, 0, 2236, 0, 2828, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 627, 3224, 0, 326, 0, 27, 0, 0, 0, 3122, 0, 2923, 3715, 0, 0, 0, 0, 0, 0, 0, 0, 3283, 0, 0, 0, 1673, 286, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1083, 0, 0, 0, 0, 0, 0, 0, 2520, 0, 0, 833, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	335, 0, 0, 1041, 0, 446, 0, 0, 0, 971, 0, 0, 0, 0, 0, 0, 3660, 635, 2914, 0, 3155, 0, 2368, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 372, 818, 0, 0, 0, 0, 0, 482, 0, 0, 0, 0, 1886, 0, 0, 3620, 3783, 0, 0, 1875, 0, 0, 2592, 3873, 0, 0, 0, 0, 1267, 0, 2348,
+	0, 0, 0, 0, 0, 0, 664, 1080, 0, 2462, 0, 0, 0, 2791, 0, 1501, 3095, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2484, 0, 1566,
+	1345, 583, 3706, 0, 0, 0, 0, 0, 3438, 0, 0, 0, 1602, 0, 0, 2475, 3795, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3249, 0, 0, 0,
+	3711, 0, 0, 0, 0, 0, 3684, 0, 0, 1932, 0, 0, 0, 1430, 2470, 0, 0, 0, 246, 0, 0, 0, 0, 0, 0, 0, 2723, 0, 0, 0, 0, 0,
+	3025, 0, 0, 0, 0, 0, 0, 0, 1711, 0, 0, 1147, 2321, 0, 0, 0, 3629, 0, 0, 0, 0, 0, 0, 0, 0, 3876, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2865, 0, 0, 385, 1873, 3338, 345, 2115, 0, 0, 0, 0, 0, 361, 2346, 0, 0, 2964, 0, 0, 0, 0, 0, 0, 0, 0, 3061, 0,
+	0, 2568, 0, 208, 0, 0, 0, 0, 0, 1585, 0, 2681, 0, 3646, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1813, 0, 0, 0, 0, 0, 0, 0,
+	0, 487, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 160, 0, 0, 1693, 1485, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 244, 0, 2275, 0,
+	0, 0, 0, 3717, 3669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1807, 0, 1948, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 596, 1439, 0, 0, 0, 0, 0, 0, 0, 0, 3175, 0, 0, 0, 0, 0, 1828, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2755, 0, 0, 0, 0, 3405, 0, 0, 2845, 0, 1508, 3008, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1625, 0, 2870, 0, 0, 0, 2265, 0, 3038, 0, 0, 0, 0, 3381, 0, 0, 0, 0, 1718, 0, 0, 0, 0, 0, 0, 685, 0, 0, 0, 0, 0, 0,
+	448, 2840, 3764, 3935, 2779, 0, 0, 3321, 0, 0, 0, 0, 0, 3630, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3597, 0, 1588, 0, 0,
+	0, 0, 0, 0, 0, 0, 216, 1950, 0, 0, 0, 0, 0, 0, 3308, 0, 0, 0, 380, 0, 0, 0, 0, 0, 997, 0, 3573, 0, 0, 0, 0, 1798,
+	0, 762, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2607, 2457, 3897, 0, 0, 0, 0, 0, 0, 3402, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1432, 0, 0, 0, 0, 0, 0, 0, 0, 210, 0, 0, 0, 0, 0, 0, 3337, 0, 3747, 0, 0, 0, 0,
+	0, 0, 236, 0, 0, 0, 0, 0, 0, 0, 0, 1358, 0, 0, 0, 2815, 957, 0, 1470, 2919, 275, 0, 0, 1299, 0, 1911, 3267, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 941, 0, 0, 0, 0, 0, 0, 0, 1940, 0, 2997, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 75, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2264, 568, 2896, 2408, 1710, 1258, 2689, 3125, 0, 0, 0, 0, 0, 0, 0, 150, 0, 0, 0, 0, 0, 3840, 0, 0, 1393,
+	0, 0, 3457, 1447, 0, 0, 0, 0, 0, 3700, 0, 1908, 0, 0, 0, 0, 0, 2653, 0, 0, 0, 2238, 394, 0, 0, 3691, 0, 0, 0, 0, 0, 0,
+	79, 0, 2763, 1230, 0, 0, 2450, 0, 2385, 0, 0, 0, 2729, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3850, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3862, 0, 0, 0, 0, 0, 0, 3921, 0, 0, 0, 0, 0, 0, 0, 2060, 2499, 0, 0, 0, 1677, 0, 0, 0, 1455, 0, 0, 3940,
+	0, 0, 514, 0, 0, 0, 0, 2728, 0, 0, 1865, 0, 0, 0, 0, 0, 0, 0, 2171, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186,
+	2944, 1647, 2701, 0, 2906, 0, 0, 0, 0, 0, 0, 0, 0, 1165, 2255, 3045, 0, 0, 3639, 0, 0, 0, 0, 0, 0, 2239, 0, 0, 0, 3814, 0, 0,
+	1242, 2622, 0, 0, 0, 0, 0, 0, 1527, 3720, 0, 0, 0, 0, 0, 2452, 0, 0, 0, 0, 0, 0, 0, 0, 1490, 0, 933, 0, 3152, 0, 0, 876,
+	0, 0, 0, 198, 3018, 0, 0, 0, 0, 0, 0, 1098, 2079, 2726, 3466, 0, 0, 0, 0, 0, 849, 0, 0, 373, 0, 0, 0, 2577, 58, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1312, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 732, 0, 0, 226,
+	0, 0, 2023, 2113, 2488, 3782, 0, 3369, 0, 679, 978, 3090, 3196, 0, 0, 302, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3682, 0, 0, 539, 1889,
+	0, 0, 1676, 0, 3777, 0, 0, 0, 0, 0, 2070, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3731, 936, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1967, 836, 2253, 3386, 0, 0, 0, 0, 0, 3346, 3070, 0, 3272, 3949, 0, 0, 0, 0, 0, 0, 0, 2804, 0, 0, 0, 3273, 2686, 0, 1560, 0, 0, 0,
+	0, 0, 0, 1868, 3436, 0, 0, 0, 0, 1187, 0, 60, 0, 0, 0, 3733, 958, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1260,
+	0, 0, 660, 0, 638, 2839, 3039, 3875, 0, 0, 0, 0, 0, 974, 0, 3189, 0, 0, 3676, 0, 0, 0, 1475, 0, 0, 0, 0, 0, 1701, 0, 0, 1293,
+	0, 1887, 0, 0, 0, 321, 3623, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 647, 0,
+	0, 0, 0, 0, 0, 3071, 0, 3296, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3148, 1617, 3059, 3574, 1732, 0, 0, 1082, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1074, 0, 0, 2102, 0, 0, 0, 604, 0, 0, 0, 2414, 356, 2734, 0, 0, 0, 1120, 0, 0, 0, 2477, 0,
+	0, 3304, 0, 298, 0, 0, 0, 2141, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3354, 0, 0, 1327, 0, 3154, 0, 0, 779, 942, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2677, 0, 0, 0, 0, 0, 2194, 0, 0, 0, 3770, 0, 0, 0, 3209, 0, 0, 0, 0,
+	0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3101, 0, 1913, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 245, 3151,
+	2810, 0, 0, 3572, 0, 0, 3055, 500, 3211, 0, 1275, 0, 899, 0, 0, 2777, 0, 0, 0, 0, 2101, 2066, 1763, 3790, 2893, 3298, 3723, 0, 2673, 2603, 0, 0,
+	0, 0, 0, 0, 0, 2312, 0, 0, 0, 0, 0, 2372, 0, 0, 0, 0, 0, 3391, 3866, 0, 0, 1173, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3584, 0, 0, 0, 0, 0, 0, 1753, 0, 0, 2166, 0, 1903, 0, 0, 0, 0, 3220, 0, 0, 1367, 3804, 0, 0, 0, 0, 0,
+	0, 1050, 0, 2683, 0, 0, 0, 0, 2092, 0, 0, 0, 0, 0, 2550, 0, 0, 0, 0, 0, 0, 0, 0, 612, 2925, 0, 0, 3582, 163, 1128, 0, 0,
+	0, 0, 0, 0, 1515, 0, 0, 0, 0, 1993, 0, 0, 2080, 1943, 0, 0, 0, 0, 0, 2405, 2771, 3656, 0, 0, 2966, 0, 0, 1816, 1792, 0, 0, 0,
+	0, 644, 0, 0, 2069, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2210, 0, 0, 0, 0, 0, 0, 0, 0, 561, 0, 0, 289, 935, 2864,
+	0, 1584, 3191, 254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 786, 0, 0, 0, 0, 0, 0, 0, 0, 312, 0, 0, 0,
 }
 
 var patterns = [...]pattern{
-	{"aws", "", 144},
-	{"aws *", "batch-get-", 145},
-	{"aws *", "cancel-", 146},
-	{"aws *", "delete-", 147},
-	{"aws *", "deregister-", 148},
-	{"aws *", "describe-", 149},
-	{"aws *", "destroy-", 150},
-	{"aws *", "disable-", 151},
-	{"aws *", "get-", 152},
-	{"aws *", "head-", 153},
-	{"aws *", "list-", 154},
-	{"aws *", "lookup-", 155},
-	{"aws *", "purge-", 156},
-	{"aws *", "remove-", 157},
-	{"aws *", "stop-", 158},
-	{"aws *", "terminate-", 159},
-	{"aws ecr", "batch-get-", 164},
-	{"aws ecr", "delete-", 165},
-	{"aws ecr", "describe-", 166},
-	{"aws ecr", "get-", 167},
-	{"aws ecr", "list-", 171},
-	{"az", "", 196},
-	{"", "fsck.", 1186},
-	{"gcloud", "", 1206},
-	{"gcloud *", "", 1207},
-	{"gcloud compute", "", 1219},
-	{"", "mkfs", 2231},
-	{"", "mkfs.", 2232},
-	{"", "newfs", 2303},
+	{"aws", "", 150},
+	{"aws *", "batch-get-", 151},
+	{"aws *", "cancel-", 152},
+	{"aws *", "delete-", 153},
+	{"aws *", "deregister-", 154},
+	{"aws *", "describe-", 155},
+	{"aws *", "destroy-", 156},
+	{"aws *", "disable-", 157},
+	{"aws *", "get-", 158},
+	{"aws *", "head-", 159},
+	{"aws *", "list-", 160},
+	{"aws *", "lookup-", 161},
+	{"aws *", "purge-", 162},
+	{"aws *", "remove-", 163},
+	{"aws *", "stop-", 164},
+	{"aws *", "terminate-", 165},
+	{"aws ecr", "batch-get-", 170},
+	{"aws ecr", "delete-", 171},
+	{"aws ecr", "describe-", 172},
+	{"aws ecr", "get-", 173},
+	{"aws ecr", "list-", 177},
+	{"az", "", 202},
+	{"az network", "", 209},
+	{"", "fsck.", 1204},
+	{"gcloud", "", 1224},
+	{"gcloud *", "", 1225},
+	{"gcloud compute", "", 1237},
+	{"", "mkfs", 2252},
+	{"", "mkfs.", 2253},
+	{"", "newfs", 2326},
 }
 
 var aliases = [...]alias{
@@ -10096,6 +10155,7 @@ var aliases = [...]alias{
 	{"./bin/rspec", "rspec"},
 	{"./bin/rubocop", "rubocop"},
 	{"./gradlew", "gradle"},
+	{"./gradlew.bat", "gradle"},
 	{"./mvnw", "mvn"},
 	{"arch-chroot", "chroot"},
 	{"batcat", "bat"},
@@ -10178,6 +10238,7 @@ var aliases = [...]alias{
 	{"gptx", "ptx"},
 	{"gpwd", "pwd"},
 	{"gradlew", "gradle"},
+	{"gradlew.bat", "gradle"},
 	{"greadlink", "readlink"},
 	{"grealpath", "realpath"},
 	{"grm", "rm"},

@@ -96,7 +96,7 @@ const homonyms = `. : [ [[ as at auto base64 cmd code column command date dir en
 // allowed are the names of programs by the files that may know them.
 var allowed = map[string]string{
 	// The allow-list of terminals is a policy.
-	"gate/terminal.go": "ls cat wc find grep which whoami echo printenv uname stat du df tree npm npx yarn pnpm pip pip3 python python3 node cargo go dotnet make cmake mvn gradle",
+	"gate/terminal.go": "ls cat wc find grep which whoami echo printenv uname stat du df tree npm npx yarn pnpm pip pip3 python python3 node cargo go dotnet make cmake mvn gradle where",
 
 	// Rules are tried on these; nothing is concluded from the names.
 	"permissions/lint/shell.go":   "rm dropdb dd sudo doas su pkexec run0 chroot nsenter",
@@ -124,7 +124,7 @@ var allowed = map[string]string{
 	"gate/internal/floor/floor.go":             "pgrep pidof launchctl jq",
 	"gate/tools/guess.go":                      "bash python",
 	"gate/tools/internal/commands/classify.go": "manage.py xh mvn",
-	"gate/tools/internal/commands/manifest.go": "configure manage.py gradlew mvnw dune wscript rspec",
+	"gate/tools/internal/commands/manifest.go": "configure manage.py gradlew gradlew.bat mvnw dune wscript rspec",
 	"gate/tools/installed.go":                  "lib",
 	"gate/tools/listing.go":                    "mkdir",
 	"shellparse/internal/parse/foreign.go":     "iex taskkill icacls",
