@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,26 +33,34 @@ func TestADayOfWork(t *testing.T) {
 	}
 	home := filepath.Join(t.TempDir(), "home")
 	app := filepath.Join(home, "src", "app")
-	for path, text := range map[string]string{
-		".git/HEAD": "ref: refs/heads/main", ".gitignore": "build\nnode_modules\n.env\n*.key\n*.tfstate\n", ".env": "S=1", "web/.env.local": "S", ".envrc": "x",
-		"package.json": `{"scripts":{"test":"jest"}}`, "Makefile": "test:\n", "go.mod": "module x", "README.md": "x", "data.csv": "a", "names.txt": "x",
-		"src/main.c": "x", "src/a.c": "x", "src/b.c": "x", "src/app/models.py": "x", "src/util/x.c": "x", "src/main/java/A.java": "x", "tests/t.py": "x",
-		"internal/store/store.go": "x", "internal/credentials/store.go": "x", "docs/design.md": "x", "build/demo": "x", "build.log": "x", "e2e/a.ts": "x",
-		"terraform.tfstate": "{}", "server.key": "k", "testdata/server.key": "k", "requirements.txt": "x", "CHANGELOG.md": "x", "cover.out": "x", ".env.example": "x",
-		"scripts/deploy.sh": "x", "scripts/release.sh": "x", "scripts/seed.js": "x", "scripts/seed.py": "x", ".venv/bin/pytest": "x", ".venv/bin/python": "x", ".venv/bin/activate": "x", ".venv/bin/ruff": "x", ".venv/bin/mypy": "x", ".venv/bin/pip": "x",
-		"venv/bin/pytest": "x", "venv/bin/python": "x", "vendor/bin/phpunit": "x", "vendor/bin/phpstan": "x", "vendor/bin/pint": "x", "vendor/bin/phpcs": "x",
-		"vendor/bin/psalm": "x", "vendor/bin/php-cs-fixer": "x", "app.db": "", "db.sqlite": "", "node_modules/.bin/nx": "x", "gradlew": "x", "mvnw": "x", "target/debug/x": "x",
-		"node_modules/.bin/tsc": "x", "node_modules/.bin/jest": "x", "node_modules/.bin/eslint": "x", "node_modules/.bin/prettier": "x",
-		"node_modules/.bin/vitest": "x", "node_modules/.bin/turbo": "x", "node_modules/.bin/next": "x", "node_modules/.bin/svelte-check": "x",
-		"node_modules/.bin/knip": "x", "node_modules/.bin/vite": "x", "node_modules/.bin/astro": "x", "node_modules/.bin/hardhat": "x", "node_modules/.bin/nest": "x",
-		".venv/Scripts/python.exe": "x", ".venv/Scripts/pip.exe": "x", ".venv/Scripts/alembic.exe": "x", ".venv/Scripts/activate": "x", "gradlew.bat": "x",
-		"api/.venv/bin/pytest": "x", "../../.venv/bin/pytest": "x", "node_modules/.bin/depcheck": "x", "node_modules/.bin/prisma": "x", "bin/rspec": "x", "chart/Chart.yaml": "x", "k8s/deploy.yaml": "x",
-		"pom.xml": "x", "tsconfig.json": "{}", "spec/a_spec.rb": "x", "node_modules/.bin/playwright": "x", "node_modules/react/package.json": "{}",
-		"node_modules/.bin/vite": "x", "node_modules/.bin/ng": "x", "frontend/node_modules/.bin/tsc": "x", "backend/.venv/bin/pytest": "x", "backend/.venv/bin/python": "x",
-		"backend/.venv/bin/activate": "x", "venv/Scripts/python.exe": "x", "venv/Scripts/pytest.exe": "x", "venv/Scripts/pip.exe": "x", "venv/Scripts/activate": "x", "backend/.venv/bin/pip": "x", "../../other/node_modules/.bin/tsc": "x", "../../other/.venv/bin/activate": "x",
-		"../../.ssh/id_rsa": "x", "../../.ssh/id_ed25519": "x", "../../.aws/credentials": "x", "../../.netrc": "x", "../../.npmrc": "x", "../../.kube/config": "x",
-		"../../.bash_history": "x", "../../other/notes.txt": "x", "../../other/main.go": "x",
-	} {
+	files := map[string]string{
+		".git/HEAD": "ref: refs/heads/main", ".gitignore": "build\nnode_modules\n.env\n*.key\n*.tfstate\n", ".env": "S=1",
+		"web/.env.local": "S", "package.json": `{"scripts":{"test":"jest"}}`, "Makefile": "test:\n", "go.mod": "module x",
+		"data.csv": "a", "terraform.tfstate": "{}", "server.key": "k", "testdata/server.key": "k", "app.db": "",
+		"db.sqlite": "", "tsconfig.json": "{}", "node_modules/react/package.json": "{}",
+	}
+	for name := range strings.FieldsSeq(`
+		../../.aws/credentials ../../.bash_history ../../.kube/config ../../.netrc ../../.npmrc ../../.ssh/id_ed25519
+		../../.ssh/id_rsa ../../.venv/bin/pytest ../../other/.venv/bin/activate ../../other/main.go
+		../../other/node_modules/.bin/tsc ../../other/notes.txt .env.example .envrc .venv/Scripts/activate
+		.venv/Scripts/alembic.exe .venv/Scripts/pip.exe .venv/Scripts/python.exe .venv/bin/activate .venv/bin/mypy
+		.venv/bin/pip .venv/bin/pytest .venv/bin/python .venv/bin/ruff CHANGELOG.md README.md api/.venv/bin/pytest
+		backend/.venv/bin/activate backend/.venv/bin/pip backend/.venv/bin/pytest backend/.venv/bin/python bin/rspec
+		build.log build/demo chart/Chart.yaml cover.out docs/design.md e2e/a.ts frontend/node_modules/.bin/tsc gradlew
+		gradlew.bat internal/credentials/store.go internal/store/store.go k8s/deploy.yaml mvnw names.txt
+		node_modules/.bin/astro node_modules/.bin/depcheck node_modules/.bin/eslint node_modules/.bin/hardhat
+		node_modules/.bin/jest node_modules/.bin/knip node_modules/.bin/nest node_modules/.bin/next node_modules/.bin/ng
+		node_modules/.bin/nx node_modules/.bin/playwright node_modules/.bin/prettier node_modules/.bin/prisma
+		node_modules/.bin/svelte-check node_modules/.bin/tsc node_modules/.bin/turbo node_modules/.bin/vite
+		node_modules/.bin/vitest pom.xml requirements.txt scripts/deploy.sh scripts/release.sh scripts/seed.js
+		scripts/seed.py spec/a_spec.rb src/a.c src/app/models.py src/b.c src/main.c src/main/java/A.java src/util/x.c
+		target/debug/x tests/t.py vendor/bin/php-cs-fixer vendor/bin/phpcs vendor/bin/phpstan vendor/bin/phpunit
+		vendor/bin/pint vendor/bin/psalm venv/Scripts/activate venv/Scripts/pip.exe venv/Scripts/pytest.exe
+		venv/Scripts/python.exe venv/bin/pytest venv/bin/python
+	`) {
+		files[name] = "x"
+	}
+	for path, text := range files {
 		path = filepath.Join(app, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
