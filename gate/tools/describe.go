@@ -174,6 +174,7 @@ func (t *Tool) applyHints(h hints, trusted bool) {
 	}
 	if trusted {
 		switch {
+		case h.readOnly == yes && acts(t.Name): // the name and the claim contradict each other
 		case h.readOnly == yes:
 			t.baseRisk = permissions.ReadOnly
 		case h.readOnly == no && h.destructive == no && t.Kind == "":

@@ -177,6 +177,9 @@ func TestAnnotations(t *testing.T) {
 	}{
 		{"a claim of a stranger lowers nothing", Server{}, "thing", `"readOnlyHint":true,"openWorldHint":false`, permissions.Unknown},
 		{"of a trusted server it does", Server{Trusted: true}, "thing", `"readOnlyHint":true,"openWorldHint":false`, permissions.ReadOnly},
+		{"whose tool's name says otherwise", Server{Trusted: true}, "delete_customer", `"readOnlyHint":true,"openWorldHint":false`, permissions.Destructive},
+		{"or ends otherwise", Server{Trusted: true}, "search_and_send", `"readOnlyHint":true,"openWorldHint":false`, permissions.Unknown},
+		{"a noun is no verb", Server{Trusted: true}, "message_stats", `"readOnlyHint":true,"openWorldHint":false`, permissions.ReadOnly},
 		{"and open world raises that", Server{Trusted: true}, "thing", `"readOnlyHint":true,"openWorldHint":true`, permissions.Network},
 		{"trusted and not destructive", Server{Trusted: true}, "thing", `"readOnlyHint":false,"destructiveHint":false`, permissions.Write},
 		{"trusted and silent", Server{Trusted: true}, "thing", ``, permissions.Unknown},

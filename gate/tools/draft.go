@@ -28,6 +28,14 @@ var addWords, userWords = wording.Set("add create new register"), wording.Set("u
 // personWords are names of arguments that name the people whom a tool notifies.
 var personWords = wording.Set("to recipient recipients cc bcc email emails guest guests participants attendees invitees")
 
+// receiverWords are names of arguments that name who gets something, whatever the tool does.
+var receiverWords = wording.Set("to recipient recipients cc bcc payee beneficiary iban attendees participants invitees")
+
+// NamesReceiver reports whether an argument's name, or that of a member within it, says that it names who gets something.
+func NamesReceiver(argument string) bool {
+	return slices.ContainsFunc(wordsOf(argument), func(w string) bool { return receiverWords[w] })
+}
+
 // destinationWords are names of arguments that say where something goes, contentWords names of those that carry it.
 var (
 	destinationWords = wording.Set(`to recipient recipients cc bcc email emails channel channels chat room conversation thread url uri webhook endpoint owner repo repository account iban phone destination target participants attendees invitees assignee assignees bucket topic space team group host domain receiver user username server workspace project org organization site address addresses link person people
@@ -44,7 +52,7 @@ func draft(name string, d definition) (l Labels, sure bool) {
 	has := func(set map[string]bool) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return set[w] })
 	}
-	reads := len(words) > 0 && readWords[words[0]] || has(readWords) && !has(writeWords) && !has(editWords)
+	reads := (len(words) > 0 && readWords[words[0]] || has(readWords) && !has(writeWords) && !has(editWords)) && !alsoActs(words)
 	changes := has(writeWords) || has(editWords) || has(moveWords) || has(runWords)
 	if !reads || d.hints.readOnly == no {
 		if at := slices.IndexFunc(draftWords, func(g draftGroup) bool { return has(g.words) }); at >= 0 {
@@ -64,6 +72,28 @@ func draft(name string, d definition) (l Labels, sure bool) {
 	}
 	l.guessArguments(d.arguments)
 	return l, sure
+}
+
+// actWords are verbs, and hardly ever nouns, of what no reading tool does.
+var actWords = wording.Set("send transfer pay refund buy purchase withdraw grant revoke invite publish deploy push merge cancel")
+
+// acts reports whether a name begins with the verb of a tool that does not only read.
+func acts(name string) bool {
+	words := wordsOf(name)
+	return len(words) > 0 && (deleteWords[words[0]] || actWords[words[0]]) || alsoActs(words)
+}
+
+// alsoActs reports whether a name that begins like one of a tool that reads goes on with a verb of another: search_and_send.
+func alsoActs(words []string) bool {
+	for i, w := range words[:max(0, len(words)-1)] {
+		if w != "and" && w != "then" && w != "or" {
+			continue
+		}
+		if verb := words[i+1]; slices.ContainsFunc(draftWords, func(g draftGroup) bool { return g.words[verb] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // guessEffect is what annotations suggest of a tool whose name says whether it reads and whether it changes something.

@@ -19,6 +19,8 @@ func TestDraft(t *testing.T) {
 		{"send_message", `{}`, []string{"recipient", "message"}, EffectOutside, []string{"recipient"}, []string{"message"}, true},
 		{"sendMessage", `{"readOnlyHint":true}`, []string{"chatId", "text"}, EffectOutside, []string{"chatId"}, []string{"text"}, true},
 		{"list_messages", `{}`, []string{"channel"}, EffectNone, nil, nil, false},
+		{"search_and_forward", `{}`, []string{"query", "to"}, EffectOutside, []string{"to"}, []string{"query"}, true},
+		{"get_order_and_items", `{}`, []string{"id"}, EffectNone, nil, nil, false},
 		{"get_payment", `{}`, []string{"id"}, EffectNone, nil, nil, false},
 		{"get_payment", `{"readOnlyHint":false}`, []string{"id"}, EffectMoney, nil, nil, true},
 		{"create_refund", `{}`, []string{"payment", "amount"}, EffectMoney, nil, nil, true},

@@ -56,7 +56,7 @@ func (t *Tool) guessFrom(d definition) {
 
 	changes := has(writeWords) || has(editWords) || has(deleteWords) || has(moveWords) || has(runWords)
 	t.guess = guess{
-		reads:   has(readWords) && !changes,
+		reads:   has(readWords) && !changes && !alsoActs(words),
 		sql:     has(sqlWords) || slices.ContainsFunc(wordsOf(d.description), func(w string) bool { return sqlWords[w] && w != "query" }),
 		process: has(processWords),
 	}

@@ -106,7 +106,7 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 		switch fetches := q.out.effect == effectFetch; {
 		case fetches && known.In&flow.Orders != 0 && known.Said == 0 && !q.judge.trusts(known.From):
 			q.mark(markFlowUntrusted, to, known.From, "The address %s stands in %s, which reads as if it told the model what to do.", shown(to), described(known.From))
-		case fetches, q.out.effect == effectUnknown && facts.HostOf(to) != "" && !strings.Contains(to, "@"):
+		case fetches, q.out.effect == effectUnknown && (facts.Value{Text: to}).LooksLikePage():
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
 			if sawPrivate && known.In == 0 && facts.CarriesData(to) {
 				unnamed = to
@@ -134,13 +134,7 @@ func (q *flowQuestions) ofParts() {
 	for _, p := range q.out.packages {
 		q.doubtful("package", p)
 	}
-	if q.out.effect == tools.EffectDeletes && len(q.out.commands) == 0 {
-		for _, text := range q.out.content {
-			if !strings.ContainsAny(text, " \n") && len(text) >= 8 {
-				q.doubtful("id", text)
-			}
-		}
-	}
+	q.ofLoss()
 	for _, command := range q.out.commands {
 		if len(q.marks) > 0 || len(command) < 12 {
 			continue
@@ -153,6 +147,27 @@ func (q *flowQuestions) ofParts() {
 		if len(strings.Trim(n, "0.")) >= 4 {
 			q.doubtful("amount", n)
 		}
+	}
+}
+
+// ofLoss asks about what a tool deletes for good, or changes of who may do what: if that is known only from untrusted
+// text, and once a result gave the model orders, if nobody named any of it.
+func (q *flowQuestions) ofLoss() {
+	if q.out.effect != tools.EffectDeletes && q.out.effect != tools.EffectAccess || len(q.out.commands) > 0 {
+		return
+	}
+	named := false
+	for _, text := range q.out.content {
+		if !strings.ContainsAny(text, " \n") && len(text) >= 8 {
+			q.doubtful("value", text)
+		}
+		named = named || q.memory.Know(text).Said != 0
+	}
+	for _, to := range q.out.To {
+		named = named || q.judge.named(q.verdict, q.call, to, false)
+	}
+	if from, ok := q.memory.Seen(flow.Orders, q.judge.trustsSource); ok && !named && len(q.marks) == 0 {
+		q.mark(markFlowUntrusted, "", from, "The %s reads as if it told the model what to do, and nobody named what this call deletes or gives away.", strings.TrimPrefix(described(from), "the "))
 	}
 }
 

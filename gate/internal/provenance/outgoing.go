@@ -67,20 +67,24 @@ func outgoingOf(call *facts.Call, a *tools.Analysis) (o Outgoing) {
 		o.ofLabels(call, &t.Labels)
 	case t.Reads() && !t.Bound:
 	default:
-		if l, ok := t.Suspected(); ok && !t.Bound && len(l.Destination) > 0 {
+		l, ok := t.Suspected()
+		if ok = ok && !t.Bound; ok && len(l.Destination) > 0 {
 			o.ofLabels(call, &l)
 			return o
 		}
-		o.ofUnknown(call)
+		if o.ofUnknown(call); ok && l.Effect != tools.EffectOutside {
+			o.effect = l.Effect
+		}
 	}
 	return o
 }
 
-// ofUnknown reads a call of a tool of which nothing is known.
+// ofUnknown reads a call of a tool of which nothing is known. What stands where people and accounts are named is a
+// destination, and so is a page or a mail address anywhere.
 func (o *Outgoing) ofUnknown(call *facts.Call) {
 	o.effect = effectUnknown
 	for _, v := range call.Values() {
-		if v.LooksLikeAddress() {
+		if v.LooksLikePage() || v.LooksLikeAddress() && strings.Contains(v.Text, "@") || !v.Number && v.Text != "" && tools.NamesReceiver(v.Name) {
 			o.To = append(o.To, v.Text)
 		} else {
 			o.content = append(o.content, v.Text)
