@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"callgate/internal/lazyregexp"
 )
 
 // SQLEffect says what statements do. The zero value is that they read what the database holds.
@@ -59,6 +61,15 @@ func SQL(text string) SQLEffect {
 	}
 	return r.q.effect
 }
+
+// SQLOpensAccounts reports whether a text has a word for what a server keeps of its users and of other servers:
+// passwords, and their hashes.
+func SQLOpensAccounts(text string) bool { return accounts.MatchString(text) }
+
+var accounts = lazyregexp.New(`(?is)\bmysql\b|pg_shadow|pg_authid|pg_user_mapping|pg_subscription|pg_foreign_server|pg_settings|` +
+	`pg_file_settings|pg_db_role_setting|conninfo|authentication_string|global_priv|slave_master_info|decrypted_secret|` +
+	`user_mapping|\bshow\b.*\b(?:grants|user|all)\b|\bperformance_schema\b|\bidentified\b|\bsql_logins\b|\bsyslogins\b|` +
+	`\bvault\W{0,3}secrets\b|\brolpassword\b|\bencrypted_password\b|\bpassword_hash\b`)
 
 // sqlGuess looks for words that destroy in a text that was not recognised.
 func sqlGuess(text string) SQLEffect {

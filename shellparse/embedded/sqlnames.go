@@ -31,7 +31,26 @@ var sqlFunctions = names(`count sum avg min max total group_concat string_agg ar
 	pg_get_constraintdef pg_get_functiondef pg_get_userbyid pg_get_serial_sequence pg_table_is_visible format_type obj_description col_description
 	to_regclass has_table_privilege
 	pragma_table_info pragma_table_xinfo pragma_index_list pragma_index_info pragma_index_xinfo pragma_foreign_key_list pragma_table_list
-	likely unlikely zeroblob values uuid gen_random_uuid any some all exists`)
+	likely unlikely zeroblob values uuid gen_random_uuid any some all exists
+	current_date current_time current_timestamp current_datetime localtime localtimestamp current_schemas encode decode to_hex bit_count date_bin
+	isfinite unaccent word_similarity cosine_distance has_schema_privilege has_column_privilege has_database_privilege pg_column_size pg_get_expr
+	pg_get_triggerdef pg_get_ruledef pg_is_in_recovery pg_postmaster_start_time pg_backend_pid shobj_description
+	inet_aton inet_ntoa bin_to_uuid uuid_to_bin strcmp sec_to_time time_to_sec makedate period_diff microsecond json_arrayagg json_objectagg
+	isnull charindex datename eomonth getutcdate sysdatetime patindex stuff quotename datefromparts try_convert string_split
+	timestamp_trunc timestamp_diff timestamp_add timestamp_sub datetime_trunc datetime_diff datetime_add datetime_sub parse_date parse_timestamp
+	parse_datetime format_date format_timestamp format_datetime unix_seconds unix_millis timestamp_seconds timestamp_millis safe_divide safe_cast
+	ieee_divide countif logical_and logical_or array_concat approx_quantiles approx_top_count generate_array generate_date_array farm_fingerprint
+	to_json_string json_extract_scalar json_extract_array json_value_array array_size parse_json object_construct array_construct to_varchar
+	try_to_number try_to_date try_to_timestamp iff zeroifnull nullifzero listagg split convert_timezone flatten
+	strptime regexp_full_match list_contains list_distinct list_sort quantile_cont quantile_disc histogram epoch_ms first last list
+	tostartofday tostartofhour tostartofminute tostartofmonth tostartofweek tostartofquarter tostartofyear tostartofinterval
+	tostartoffiveminutes tostartoftenminutes tostartoffifteenminutes todate todatetime toyear tomonth todayofmonth todayofweek tohour tominute
+	toyyyymm toyyyymmdd tounixtimestamp tostring toint32 toint64 touint32 touint64 tofloat64 uniq uniqexact uniqcombined uniqhll12 sumif avgif
+	minif maxif uniqif argmin argmax quantile topk anylast grouparray groupuniqarray arrayjoin has hasany hasall empty notempty multiif today
+	yesterday formatdatetime formatreadablesize formatreadablequantity formatreadabletimedelta parsedatetimebesteffort lowerutf8 upperutf8
+	splitbychar splitbystring jsonextractstring jsonextractint jsonextractfloat jsonextractbool jsonextractraw
+	st_distance st_dwithin st_within st_contains st_intersects st_x st_y st_asgeojson st_astext st_point st_makepoint st_setsrid st_area st_length
+	st_buffer st_transform st_centroid st_geomfromtext st_geogpoint`)
 
 // sqlReserved are the words that are not names of tables and columns here, though a database may take one for such.
 // The second half begins a statement of its own in databases that need no semicolon before it.

@@ -31,6 +31,12 @@ func sqlTokens(s string) (list []sqlToken, ok bool) {
 		n := 0
 		var token sqlToken
 		switch c := s[0]; {
+		case c == '`' && sqlDotted(s) > 0: // BigQuery quotes a whole path
+			for part := range strings.SplitSeq(s[1:sqlDotted(s)-1], ".") {
+				list = append(list, sqlToken{'q', part}, sqlToken{'o', "."})
+			}
+			list, s = list[:len(list)-1], s[sqlDotted(s):]
+			continue
 		case c == '\'' || c == '"' || c == '`':
 			token, n = sqlQuoted(s)
 		case c == '[':
@@ -102,6 +108,21 @@ func sqlQuoted(s string) (token sqlToken, n int) {
 		return token, 0
 	}
 	return sqlToken{'q', string(text)}, n + 1
+}
+
+// sqlDotted returns how long the path of plain names, which may have hyphens, in backquotes is that a text begins with; 0
+// for none.
+func sqlDotted(s string) int {
+	path, _, closed := strings.Cut(s[1:], "`")
+	if !closed || strings.Count(path, ".") == 0 || strings.HasPrefix(s[len(path)+2:], "`") {
+		return 0
+	}
+	for part := range strings.SplitSeq(path, ".") {
+		if part = strings.ReplaceAll(part, "-", "_"); part == "" || !sqlPlain(part) {
+			return 0
+		}
+	}
+	return len(path) + 2
 }
 
 // sqlNumber returns how long the number is that a text begins with, 0 when letters follow it.

@@ -145,11 +145,6 @@ func inspectYq(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 // sqlOperands say which operands of a database client are statements: those from that one on.
 var sqlOperands = map[string]int{"sqlite3": 1, "duckdb": 1}
 
-// catalogues are words for what a server keeps of its users and of other servers: passwords, and their hashes.
-var catalogues = lazyregexp.New(`(?is)\bmysql\b|pg_shadow|pg_authid|pg_user_mapping|pg_subscription|pg_foreign_server|pg_settings|` +
-	`pg_file_settings|pg_db_role_setting|conninfo|authentication_string|global_priv|slave_master_info|decrypted_secrets|` +
-	`user_mapping|\bshow\b.*\b(?:grants|user|all)\b|\bperformance_schema\b|\bidentified\b`)
-
 // inspectSQL looks at the statements that a database client is given, by its words or from its standard input.
 func inspectSQL(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if s.Unknown != "" {
@@ -164,7 +159,7 @@ func inspectSQL(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		c.Statements = append(c.Statements, w)
 		does := embedded.SQL(w.Text)
 		changes := does&(embedded.SQLWrites|embedded.SQLDestroys|embedded.SQLDeletes) != 0
-		if !w.Known || does&embedded.SQLUnknown != 0 || !local && (changes || catalogues.MatchString(w.Text)) { // a server is everybody's
+		if !w.Known || does&embedded.SQLUnknown != 0 || !local && (changes || embedded.SQLOpensAccounts(w.Text)) { // a server is everybody's
 			c.EffectAt("code "+w.Text, w)
 		}
 		writes = writes || does&(embedded.SQLWrites|embedded.SQLDestroys) != 0

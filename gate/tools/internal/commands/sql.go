@@ -5,13 +5,17 @@ import (
 	"callgate/shellparse/embedded"
 )
 
-// ServerSQL is classifySQL for statements that a server is given: whose database it is nobody can tell, and rows that
-// are deleted do not come back.
+// ServerSQL is ClassifySQL for statements that a server is given: whose database it is nobody can tell, rows that are
+// deleted do not come back, and what it keeps of its users is more than data.
 func ServerSQL(text string) permissions.Risk {
 	if embedded.SQL(text)&embedded.SQLDeletes != 0 {
 		return permissions.Destructive
 	}
-	return ClassifySQL(text)
+	risk := ClassifySQL(text)
+	if !risk.Exceeds(permissions.Unknown) && embedded.SQLOpensAccounts(text) {
+		risk = risk.Worse(permissions.Unknown)
+	}
+	return risk
 }
 
 // ClassifySQL says what statements may do.
