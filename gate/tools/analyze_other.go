@@ -186,15 +186,39 @@ func (b *record) raise(r permissions.Risk) {
 	}
 }
 
-// statements raises the floor to the risk of the SQL that a tool without kind is given.
+// statements raises the floor to the risk of the SQL and GraphQL that a tool without kind is given, in an argument or a
+// member of one: params.sql. A member that is not there may stand elsewhere.
 func (b *builder) statements(list []arguments.Argument) {
-	for _, a := range list {
-		if b.record.tool.Roles[a.Name] != kinds.SQL {
+	var names []string
+	for name, role := range b.record.tool.Roles {
+		if role.IsStatement() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		top, member, within := strings.Cut(name, ".")
+		i := slices.IndexFunc(list, func(a arguments.Argument) bool { return a.Name == top })
+		if i < 0 {
 			continue
+		}
+		a := list[i]
+		if within {
+			inner, _ := arguments.Members(a.Value)
+			at := slices.IndexFunc(inner, func(a arguments.Argument) bool { return a.Name == member })
+			if kindOf(a.Value) != '{' || at < 0 {
+				b.record.floor = b.record.floor.Worse(permissions.Unknown)
+				continue
+			}
+			a = inner[at]
 		}
 		for _, s := range b.record.strings(a) {
 			b.record.note(kinds.SQL, s)
-			b.record.floor = b.record.floor.Worse(commands.ServerSQL(s))
+			risk := commands.ServerSQL
+			if b.record.tool.Roles[name] == kinds.GraphQL {
+				risk = commands.GraphQL
+			}
+			b.record.floor = b.record.floor.Worse(risk(s))
 		}
 	}
 }

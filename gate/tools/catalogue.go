@@ -82,6 +82,14 @@ var effectRisk = map[string]permissions.Risk{
 	EffectMoney: permissions.Destructive, EffectDeletes: permissions.Destructive, EffectAccess: permissions.Destructive,
 }
 
+// risk is the class of a tool without kind that has the labels. One that hands credentials out does more than read.
+func (l *Labels) risk() permissions.Risk {
+	if l.Effect == EffectNone && slices.Contains(l.Returns, ReturnsSecret) {
+		return permissions.Unknown
+	}
+	return effectRisk[l.Effect]
+}
+
 // kindEffect is the effect of the kinds for which it is always the same.
 var kindEffect = map[string]string{
 	KindReadFile: EffectNone, KindGlob: EffectNone, KindGrep: EffectNone, KindWriteFile: EffectOwn, KindEditFile: EffectOwn,
@@ -176,6 +184,9 @@ func (r roles) read(arguments map[string][]string) error {
 			if r[argument] != Unmapped {
 				return fmt.Errorf("the argument %s has two roles", argument)
 			}
+			if strings.Contains(argument, ".") && !role.IsStatement() {
+				return fmt.Errorf("%s is a member of an argument: only statements can be", argument)
+			}
 			r[argument] = role
 		}
 	}
@@ -193,11 +204,10 @@ func (f *serverFile) entry(t serverTool) (e entry, err error) {
 		}
 		e.labels.Effect = cmp.Or(e.labels.Effect, kindEffect[t.Kind])
 	} else {
-		risk, ok := effectRisk[t.Effect]
-		if !ok {
+		if _, ok := effectRisk[t.Effect]; !ok {
 			return e, fmt.Errorf("unknown effect %q", t.Effect)
 		}
-		if e.risk = risk; e.category == "" {
+		if e.risk = t.Labels.risk(); e.category == "" {
 			e.category = f.categoryOf(t.Effect)
 		}
 		if t.Effect == EffectNone {

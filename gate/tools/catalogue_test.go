@@ -69,7 +69,7 @@ func TestServerFiles(t *testing.T) {
 			}
 			for argument, role := range e.roles {
 				switch role {
-				case Plain, kinds.SQL, kinds.Dir, kinds.Revision, kinds.WritePath, kinds.ReadPath, kinds.ReadFolder, kinds.ListFolder:
+				case Plain, kinds.SQL, kinds.GraphQL, kinds.Dir, kinds.Revision, kinds.WritePath, kinds.ReadPath, kinds.ReadFolder, kinds.ListFolder:
 				default:
 					t.Errorf("%s %s only reads, and its argument %s is a %v", server, tool, argument, role)
 				}
@@ -226,6 +226,31 @@ func TestCallsOfKnownServers(t *testing.T) {
 		{"@elastic/mcp-server-elasticsearch", "search", `{"index":"a","queryBody":{}}`, permissions.ReadOnly, false},
 		{"@neondatabase/mcp-server-neon", "list_projects", `{"params":{}}`, permissions.ReadOnly, false},
 		{"@neondatabase/mcp-server-neon", "run_sql", `{"params":{"sql":"drop table t","projectId":"a"}}`, permissions.Destructive, false},
+		{"@neondatabase/mcp-server-neon", "run_sql", `{"params":{"sql":"select 1","projectId":"a"}}`, permissions.ReadOnly, false},
+		{"@neondatabase/mcp-server-neon", "run_sql", `{"params":"{\"sql\":\"select 1\"}"}`, permissions.Unknown, false},
+		{"@neondatabase/mcp-server-neon", "run_sql", `{"params":{"sql":"select 1","sql":"drop table t"}}`, permissions.Unknown, true},
+		{"@neondatabase/mcp-server-neon", "run_sql", `{"params":{"SQL":"select 1"}}`, permissions.Unknown, false},
+		{"@neondatabase/mcp-server-neon", "run_sql_transaction", `{"params":{"sqlStatements":["select 1","update t set a = 1 where b = 2"]}}`, permissions.Write, false},
+		{"@neondatabase/mcp-server-neon", "get_connection_string", `{"params":{"projectId":"a"}}`, permissions.Unknown, false},
+		{"@heroku/mcp-server", "pg_credentials", `{"app":"a"}`, permissions.Unknown, false},
+		{"terraform-mcp-server", "get_state_version", `{"state_version_id":"a"}`, permissions.Unknown, false},
+		{"@postman/postman-mcp-server", "getEnvironment", `{"environmentId":"a"}`, permissions.Unknown, false},
+		{"@modelcontextprotocol/server-everything", "get-env", `{}`, permissions.Unknown, false},
+		{"@supabase/mcp-server-supabase", "execute_sql", `{"query":"select name, decrypted_secret from vault.decrypted_secrets"}`, permissions.Unknown, false},
+		{"@supabase/mcp-server-supabase", "execute_sql", `{"query":"select * from vault.secrets"}`, permissions.Unknown, false},
+		{"@supabase/mcp-server-supabase", "execute_sql", `{"query":"select id, email from auth.users"}`, permissions.ReadOnly, false},
+		{"@modelcontextprotocol/server-postgres", "query", `{"sql":"select rolname, rolpassword from pg_authid"}`, permissions.Unknown, false},
+		{"@modelcontextprotocol/server-postgres", "query", `{"sql":"select rolname from pg_roles"}`, permissions.ReadOnly, false},
+		{"mcp/mysql", "mysql_query", `{"sql":"select user, authentication_string from mysql.user"}`, permissions.Unknown, false},
+		{"mcp-clickhouse", "run_query", `{"query":"select toStartOfDay(ts) d, uniq(id) from e group by d"}`, permissions.ReadOnly, false},
+		{"mcp.monday.com", "all_api_read", `{"query":"query ($n: Int = 5) { boards(limit: $n) { ...b } } fragment b on Board { name }","variables":"{}"}`, permissions.ReadOnly, false},
+		{"mcp.monday.com", "all_api_read", `{"query":"{ items(text: \"mutation { x }\") { id } } # mutation","variables":"{}"}`, permissions.ReadOnly, false},
+		{"mcp.monday.com", "all_api_read", `{"query":"mutation { create_board (name: \"x\") { id } }","variables":"{}"}`, permissions.Unknown, false},
+		{"mcp.monday.com", "all_api_read", `{"query":"query a { me { id } } mutation b { x }","variables":"{}"}`, permissions.Unknown, false},
+		{"mcp.monday.com", "all_api_read", `{"query":"# x\rmutation b { x }\n{ me }","variables":"{}"}`, permissions.Unknown, false},
+		{"mcp.monday.com", "all_api_read", `{"query":"query a { me { id }","variables":"{}"}`, permissions.Unknown, false},
+		{"mcp.monday.com", "all_api_read", `{"query":"{ a(x: \"\"\"\\\"\"\"\" \"\"\") } mutation b { x } { a(y: \"\"\"\"\"\") }","variables":"{}"}`, permissions.Unknown, false},
+		{"mcp.monday.com", "all_api_read", `{"query":"","variables":"{}"}`, permissions.ReadOnly, false},
 		{"puppeteer-mcp-server", "puppeteer_screenshot", `{"name":"a"}`, permissions.ReadOnly, false},
 		{"puppeteer-mcp-server", "puppeteer_evaluate", `{"script":"x()"}`, permissions.Unknown, true},
 		{"@negokaz/excel-mcp-server", "excel_read_sheet", `{"fileAbsolutePath":"a.xlsx","sheetName":"b"}`, permissions.ReadOnly, false},

@@ -140,7 +140,7 @@ func (t *Tool) apply(m Mapping, d definition) {
 	if t.Labels.Effect == "" {
 		t.Labels.Effect = kindEffect[m.Kind]
 	} else if m.Risk == permissions.Unknown && m.Kind == "" {
-		t.baseRisk = effectRisk[m.Labels.Effect]
+		t.baseRisk = m.Labels.risk()
 	}
 	t.giveRoles(m, d)
 	if t.category == "" {
