@@ -162,6 +162,9 @@ func (b *builder) mapped(list []arguments.Argument) {
 			b.record.mark("unmapped-argument", fmt.Sprintf("Nobody said what the argument %s is for.", wording.Quote(a.Name)))
 			continue
 		}
+		if role == Plain && b.record.tool.Kind == "" {
+			b.escapes(a.Name, a.Value, 0)
+		}
 		if role == Plain || arguments.IsNull(a.Value) {
 			continue
 		}

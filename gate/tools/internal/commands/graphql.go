@@ -10,7 +10,7 @@ import (
 // read to its end, is UNKNOWN.
 func GraphQL(text string) permissions.Risk {
 	text = strings.ReplaceAll(text, "\r", "\n") // either ends a line
-	depth, begins := 0, true // begins: the next word outside of brackets says what the definition is
+	depth, begins := 0, true                    // begins: the next word outside of brackets says what the definition is
 	for text != "" {
 		switch c := text[0]; {
 		case c == '#':
