@@ -108,7 +108,7 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 			q.mark(markFlowUntrusted, to, known.From, "The address %s stands in %s, which reads as if it told the model what to do.", shown(to), described(known.From))
 		case fetches, q.out.effect == effectUnknown && (facts.Value{Text: to}).LooksLikePage():
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
-			if sawPrivate && known.In == 0 && facts.CarriesData(to) {
+			if sawPrivate && known.In == 0 && (facts.CarriesData(to) || q.takesAlong(to)) {
 				unnamed = to
 			}
 		default:
@@ -117,6 +117,16 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 		}
 	}
 	return unnamed
+}
+
+// takesAlong reports whether an address at a host that nobody has mentioned holds private text: a code, a name, or more
+// than a common word.
+func (q *flowQuestions) takesAlong(to string) bool {
+	if host := q.memory.Know(facts.HostOf(to)); host.Said != 0 || host.In != 0 {
+		return false
+	}
+	c, ok := q.memory.Match(to, flow.Private|flow.Secret)
+	return ok && (len(c.Text) >= 16 || strings.ContainsAny(c.Text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
 }
 
 // ofPlace asks about a destination, or about its host.
