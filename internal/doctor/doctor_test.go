@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"callgate/internal/companion/wire"
+	"callgate/internal/hosthooks"
+	"callgate/internal/install"
 )
 
 // What a running callgate says of itself comes with what helps against it, or with nothing.
@@ -24,6 +26,21 @@ func TestRemedies(t *testing.T) {
 		x.problem(text)
 		if got := x.findings[0]; got.State != want.State || got.Cure != want.Cure || got.Text != text {
 			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
+
+// A server that connect has to leave where it is bypasses the gate, and no command helps. One that the host does not start
+// does not.
+func TestServersThatStay(t *testing.T) {
+	for stays, want := range map[string]string{
+		"only the host knows what ${input:key} is": "VS Code: servers bypass the gate, and connect cannot move them: s (only the host knows what ${input:key} is)",
+		"it is disabled": "VS Code: no MCP server bypasses the gate",
+	} {
+		x := examination{o: Options{Machine: install.Machine{OS: "linux", Getenv: func(string) string { return "" }}}}
+		x.host(&install.HostPlan{ID: "vscode", Name: "VS Code", Changes: []install.Change{{Servers: []install.Found{{Name: "s", Stays: stays}}}}}, hosthooks.State{})
+		if got := x.findings[0]; got.Text != want || got.Cure != "" {
+			t.Errorf("%s: %+v", stays, got)
 		}
 	}
 }

@@ -87,14 +87,17 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 // beside reports the servers of a host that bypass the gate, if there are any.
 func (x *examination) beside(h *install.HostPlan, state State) bool {
 	about := "host " + h.ID
-	var names, scopes []string
+	var names, stay, scopes []string
 	for i := range h.Changes {
 		c := &h.Changes[i]
 		if c.Error != "" {
 			x.add(Finding{About: about, State: Warning, Text: fmt.Sprintf("%s cannot be changed: %s", c.Path, c.Error), Cure: x.run("connect " + h.ID + " --dry-run")})
 		}
 		for _, s := range c.Servers {
-			if s.Stays == "" {
+			switch {
+			case s.Ungated():
+				stay = append(stay, s.Name+" ("+s.Stays+")")
+			case s.Stays == "":
 				names = append(names, s.Name)
 				if !slices.Contains(scopes, c.Scope) {
 					scopes = append(scopes, c.Scope)
@@ -102,8 +105,11 @@ func (x *examination) beside(h *install.HostPlan, state State) bool {
 			}
 		}
 	}
+	if len(stay) > 0 {
+		x.add(Finding{About: about, State: Warning, Text: fmt.Sprintf("%s: servers bypass the gate, and connect cannot move them: %s", h.Name, strings.Join(stay, ", "))})
+	}
 	if len(names) == 0 {
-		return false
+		return len(stay) > 0
 	}
 	x.add(Finding{About: about, State: state, Text: fmt.Sprintf("%s: servers bypass the gate: %s", h.Name, strings.Join(names, ", ")), Cure: x.run("connect " + h.ID + scoped(scopes))})
 	return true

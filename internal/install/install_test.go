@@ -322,6 +322,20 @@ func TestPromptNamesEntries(t *testing.T) {
 	}
 }
 
+// In the home folder, a project's file is the user's own: it has no scope of its own, and a server that only the host can
+// start stays.
+func TestHomeIsTheProject(t *testing.T) {
+	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers": {"files": {"command": "fs", "args": ["${workspaceFolder}"]}}}`})
+	m.Project = m.Home
+	plan, err := Make(optionsFor(m, "cursor"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := plan.Hosts[0].Changes; len(c) != 1 || len(c[0].Servers) != 1 || !c[0].Servers[0].Ungated() || c[0].Changes() {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestHostRewrote lets the host change its file in between: its change stays, the servers come back.
 func TestHostRewrote(t *testing.T) {
 	for _, c := range cases {

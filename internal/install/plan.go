@@ -339,7 +339,7 @@ func (p *Plan) moveFrom(h *Host, l *located, c *Change, doc document, place []st
 		}
 		why = cmp.Or(why, e.stays)
 		if why == "" && p.off(h, l.Scope, e.name) {
-			why = "it is disabled"
+			why = disabled
 		}
 		if why == "" && len(p.options.Servers) > 0 && !slices.Contains(p.options.Servers, e.name) {
 			why = "not selected"

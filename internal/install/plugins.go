@@ -49,6 +49,9 @@ func (m *Machine) files(h *Host) []located {
 	for i := range h.Files {
 		f := &h.Files[i]
 		for _, path := range m.matching(h, f.Path) {
+			if f.Scope == "project" && slices.ContainsFunc(list, func(l located) bool { return l.path == path }) {
+				continue // the project is the home folder, and the file the user's own
+			}
 			entry := cmp.Or(f.Entry, entryNames[f.Scope])
 			if name := filepath.Base(path); name != filepath.Base(f.Path) {
 				extension := filepath.Ext(name)

@@ -72,8 +72,17 @@ var variables = []struct {
 	{"docker", []string{"DOCKER_HOST"}},
 }
 
-// itself is the reason why callgate's own entry stays.
-const itself = "it is callgate"
+// Reasons why an entry stays although no server bypasses the gate.
+const (
+	itself   = "it is callgate"
+	disabled = "it is disabled"
+	partOf   = "it is a part of " // the host: a built-in tool
+)
+
+// Ungated reports whether the server stays, and the host starts it all the same.
+func (f *Found) Ungated() bool {
+	return f.Stays != "" && f.Stays != disabled && !strings.HasPrefix(f.Stays, partOf)
+}
 
 // read turns a host's entry into a Server. why says why the entry must stay; "" if it can move.
 func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
@@ -126,9 +135,9 @@ func (h *Host) keeps(v map[string]any) string {
 	case v == nil:
 		return "it is not a JSON object"
 	case off, set && !on:
-		return "it is disabled"
+		return disabled
 	case v["type"] == "builtin" || v["type"] == "platform":
-		return "it is a part of " + h.Name
+		return partOf + h.Name
 	}
 	for _, name := range onlyHostMembers {
 		if v[name] != nil {
