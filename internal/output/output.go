@@ -94,9 +94,14 @@ func (p palette) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// diffLine is a line of a unified diff for people; false for one that begins like a header.
+// diffLine is a line of a unified diff for people; false for one that begins like a header. Tabs stay: files are indented
+// with them.
 func (p palette) diffLine(line string, headers ...string) (string, bool) {
-	line = visible.Text(strings.TrimSuffix(line, "\n"))
+	parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+	for i := range parts {
+		parts[i] = visible.Text(parts[i])
+	}
+	line = strings.Join(parts, "\t")
 	for _, h := range headers {
 		if strings.HasPrefix(line, h) {
 			return "", false
