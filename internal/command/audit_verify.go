@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
@@ -68,7 +66,7 @@ With --cluster, verify also checks the cluster's copies of all logs, and compare
 			}
 			report.Proofs, report.Breaks = proofs, append(report.Breaks, unproved...)
 			if asJSON {
-				err = json.MarshalWrite(cmd.OutOrStdout(), report, jsontext.Multiline(true))
+				err = output.JSON(cmd.OutOrStdout(), report)
 			} else {
 				err = output.AuditReport(cmd.OutOrStdout(), dir, &report)
 			}

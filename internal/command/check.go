@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"callgate/internal/app"
 	"callgate/internal/command/approve"
 	"callgate/internal/command/exit"
 	"callgate/internal/config"
+	"callgate/internal/output"
 	"callgate/internal/rulebook"
 	"callgate/permissions"
 )
@@ -77,7 +76,7 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 				return explainConnected(errors.New(answer.Error), c, args[0])
 			}
 			if asJSON {
-				err = json.MarshalWrite(cmd.OutOrStdout(), answer, jsontext.Multiline(true))
+				err = output.JSON(cmd.OutOrStdout(), answer)
 			} else {
 				err = answer.Print(cmd.OutOrStdout())
 			}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"callgate/internal/command/exit"
@@ -43,7 +41,7 @@ callgate caches the lists, so the next host need not wait for the servers.`,
 				return err
 			}
 			if asJSON {
-				err = json.MarshalWrite(cmd.OutOrStdout(), found, json.Deterministic(true), jsontext.Multiline(true))
+				err = output.JSON(cmd.OutOrStdout(), found)
 			} else {
 				err = output.Tools(cmd.OutOrStdout(), found)
 			}

@@ -8,8 +8,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"callgate/internal/app"
@@ -84,7 +82,7 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 			hits := retrieval.Best(query.Limit, found...)
 			out := cmd.OutOrStdout()
 			if asJSON {
-				return json.MarshalWrite(out, map[string]any{"roots": roots, "hits": hits}, json.Deterministic(true), jsontext.Multiline(true))
+				return output.JSON(out, map[string]any{"roots": roots, "hits": hits})
 			}
 			return output.Hits(out, query.Text, hits, scores)
 		},
@@ -142,7 +140,7 @@ func evaluate(cmd *cobra.Command, index *rag.Index, file string, like rag.Query,
 		return err
 	}
 	if asJSON {
-		return json.MarshalWrite(cmd.OutOrStdout(), s, jsontext.Multiline(true))
+		return output.JSON(cmd.OutOrStdout(), s)
 	}
 	queries := "1 query"
 	if s.Queries != 1 {
