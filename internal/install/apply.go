@@ -244,7 +244,7 @@ func (u *Undone) Write() error {
 		if err != nil {
 			return err
 		}
-		if u.After == nil && u.record.Created {
+		if u.Removes() {
 			err = os.Remove(path)
 		} else {
 			err = durable.Replace(path, u.After, mode)
@@ -263,6 +263,9 @@ func (u *Undone) Write() error {
 	}
 	return os.Remove(u.record.file)
 }
+
+// Removes reports whether the file goes, because connect made it.
+func (u *Undone) Removes() bool { return u.Before != nil && u.After == nil && u.record.Created }
 
 // Kept is where the old file stays after conflicts.
 func (u *Undone) Kept() string { return strings.TrimSuffix(u.record.file, ".json") + ".conflict" }

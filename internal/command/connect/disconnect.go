@@ -55,7 +55,10 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 		for i := range list {
 			u := &list[i]
 			how := "has changed since; only callgate's part is undone"
-			if u.Exact {
+			switch {
+			case u.Removes():
+				how = "is removed: connect made it"
+			case u.Exact:
 				how = "gets back its old content, byte for byte"
 			}
 			fmt.Fprintf(out, "%s  %s\n", tools.Visible(u.Path), how)
@@ -80,7 +83,11 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 			return fmt.Errorf("disconnect %s: %s: %w", u.Host, u.Path, err)
 		}
 		if !o.asJSON {
-			fmt.Fprintf(out, "changed  %s\n", tools.Visible(u.Path))
+			done := "changed"
+			if u.Removes() {
+				done = "removed"
+			}
+			fmt.Fprintf(out, "%s  %s\n", done, tools.Visible(u.Path))
 			if len(u.Conflicts) > 0 {
 				fmt.Fprintf(out, "         the file as it was is in the member \"before\" (base64) of %s\n", tools.Visible(u.Kept()))
 			}
