@@ -3,8 +3,10 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -18,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
 
 	"callgate/gate"
 	"callgate/gate/tools"
@@ -315,6 +318,23 @@ func (s *Settings) readFile(c *Config) error {
 		return fmt.Errorf("configuration %s: %w", path, explainYAML(err))
 	}
 	c.File = path
+	return oneDocument(path)
+}
+
+// oneDocument refuses a YAML file with a second document, whose keys nothing would read.
+func oneDocument(path string) error {
+	if ext := filepath.Ext(path); ext != "" && ext != ".yaml" && ext != ".yml" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var first, second yaml.Node
+	if decoder.Decode(&first) == nil && decoder.Decode(&second) != io.EOF {
+		return fmt.Errorf("configuration %s: line %d: a second document begins after ---, and its keys would not count: put all keys into the first one", path, second.Line)
+	}
 	return nil
 }
 
