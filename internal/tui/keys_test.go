@@ -431,6 +431,12 @@ func TestTrail(t *testing.T) {
 		p.types("3")
 		p.sees("tool_A", "tool_D")
 	})
+	story(t, "a call that could not be read shows why", func(t *testing.T, p *person) {
+		p.event(&wire.AuditEntry{ToolCallID: "x", Decision: "denied", Timestamp: time.Now(), By: "callgate", Rule: "unknown tool"})
+		p.rests()
+		p.types("3")
+		p.sees("denied", "unknown tool")
+	})
 	story(t, "it follows until one scrolls up", func(t *testing.T, p *person) {
 		p.update(tea.WindowSizeMsg{Width: 80, Height: 12})
 		add := func(n int) {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ type entry struct {
 	By        string    `json:"by"`
 	Rule      string    `json:"rule"`
 	Summary   string    `json:"summary"`
+	Reason    string    `json:"reason"`
 }
 
 func entryOf(f *wire.AuditEntry) entry {
@@ -72,8 +74,8 @@ func (m view) trailLines(width int) (lines []string) {
 		}
 		line := s.faint.Styled(e.Time.Local().Format(time.TimeOnly)) + " " + style.Styled(pad(shown(e.Decision), 13)) + " " +
 			pad(s.risk(riskLabel(e.Risk)), 8) + " " + s.title.Styled(shown(e.Tool))
-		if e.Summary != "" {
-			line += "  " + shown(e.Summary)
+		if what := cmp.Or(e.Summary, e.Reason, e.Rule); what != "" { // a call that could not be read has no summary
+			line += "  " + shown(what)
 		}
 		if e.By != "" {
 			line += s.faint.Styled("  by " + shown(e.By))
