@@ -121,6 +121,13 @@ func printResult(out, errs io.Writer, result *mcp.CallToolResult, asJSON bool) e
 			fmt.Fprintln(&text, string(kind))
 		}
 	}
+	if len(result.Content) == 0 && result.StructuredContent != nil {
+		structured, err := json.Marshal(result.StructuredContent, json.Deterministic(true), jsontext.WithIndent("  "))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(&text, string(structured))
+	}
 	var err error
 	switch {
 	case asJSON:
