@@ -33,6 +33,7 @@ type Backend struct {
 
 	suggestions suggestions
 	indexing    indexing
+	checked     checkedRules
 }
 
 // Parts are what the companion is given: all of it, or, where no host is served, what needs none. kept, which may be

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -22,6 +23,13 @@ import (
 
 // rulesPart is the worker's rules and grants.
 type rulesPart struct{ b *Backend }
+
+// checkedRules remembers what the last text is worth: that takes long, and the page asks again and again.
+type checkedRules struct {
+	mu    sync.Mutex
+	text  string
+	check *companion.RulesCheck // nil before the first text
+}
 
 func (p rulesPart) Worker() string { return p.b.Config.Worker }
 
@@ -89,6 +97,17 @@ func grantID(held gate.HeldGrant, layer permissions.Layer) string {
 }
 
 func (p rulesPart) CheckRules(text string) companion.RulesCheck {
+	last := &p.b.checked
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if last.check == nil || last.text != text {
+		check := p.checkRules(text)
+		last.text, last.check = text, &check
+	}
+	return *last.check
+}
+
+func (p rulesPart) checkRules(text string) companion.RulesCheck {
 	file, err := permissions.ParseFile(p.b.Store.Path(), []byte(text), xdg.Home)
 	var fault *permissions.FileError
 	switch {
