@@ -264,10 +264,10 @@ func readHTML(text string) (string, error) {
 			if hidden > 0 {
 				continue
 			}
-			if text := string(z.Text()); kept > 0 {
-				b.WriteString(html.UnescapeString(text))
-			} else if words := strings.Join(strings.Fields(html.UnescapeString(text)), " "); words != "" {
-				b.WriteString(words + " ")
+			if text := html.UnescapeString(string(z.Text())); kept > 0 {
+				b.WriteString(text)
+			} else {
+				writeWords(&b, text)
 			}
 		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
 			name, _ := z.TagName()
@@ -285,7 +285,32 @@ func readHTML(text string) (string, error) {
 				}
 			case atom.P, atom.Div, atom.Br, atom.Li, atom.Tr, atom.Title, atom.Section, atom.Article, atom.Table, atom.Ul, atom.Ol, atom.Blockquote, atom.Dt, atom.Dd:
 				b.WriteByte('\n')
+			case atom.A, atom.Abbr, atom.B, atom.Bdi, atom.Bdo, atom.Cite, atom.Code, atom.Data, atom.Del, atom.Dfn,
+				atom.Em, atom.Font, atom.I, atom.Ins, atom.Kbd, atom.Mark, atom.Q, atom.S, atom.Samp, atom.Small,
+				atom.Span, atom.Strong, atom.Sub, atom.Sup, atom.Time, atom.Tt, atom.U, atom.Var, atom.Wbr:
+				// they do not end a word
+			default:
+				writeSpace(&b)
 			}
 		}
+	}
+}
+
+// writeWords writes a text with one space between its words, and around them where it has spaces there.
+func writeWords(b *strings.Builder, text string) {
+	words := strings.Fields(text)
+	if len(words) == 0 || !strings.HasPrefix(text, words[0]) {
+		writeSpace(b)
+	}
+	b.WriteString(strings.Join(words, " "))
+	if len(words) > 0 && !strings.HasSuffix(text, words[len(words)-1]) {
+		writeSpace(b)
+	}
+}
+
+// writeSpace writes a space, unless there is one already.
+func writeSpace(b *strings.Builder) {
+	if s := b.String(); s != "" && s[len(s)-1] != ' ' && s[len(s)-1] != '\n' {
+		b.WriteByte(' ')
 	}
 }

@@ -21,7 +21,7 @@ func TestText(t *testing.T) {
 		<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Backups</w:t></w:r></w:p>
 		<w:p><w:r><w:t xml:space="preserve">kept for </w:t></w:r><w:r><w:t>90 days</w:t></w:r></w:p></w:body></w:document>`)
 	page := "<!-- x --><!DOCTYPE html><html><head><title>Ops</title><style>p{}</style><script>var hidden</script></head>" +
-		"<body><h2>Backups</h2><p>kept for&nbsp;90 <b>days</b></p><pre>a  b\n c</pre></body></html>"
+		"<body><h2>Backups</h2><p>kept for&nbsp;90 <b>days</b>, micro<i>ser</i>vices\n\tonly</p><table><td>x</td><td>y</td></table><pre>a  b\n c</pre></body></html>"
 	const body = `<w:document xmlns:w="x"><w:p><w:t>kept for 90 days</w:t></w:p></w:document>`
 	const notes = `<w:footnotes xmlns:w="x"><w:footnote><w:p><w:t>in Oslo</w:t></w:p></w:footnote></w:footnotes>`
 	noted := archive(t, "word/document.xml", body, "word/footnotes.xml", notes, "word/endnotes.xml", strings.ReplaceAll(notes, "Oslo", "Rome"))
@@ -36,7 +36,7 @@ func TestText(t *testing.T) {
 		{name: "text", data: []byte("kept for 90 days"), want: []string{"kept for 90 days"}},
 		{name: "with a mark", data: []byte("\uFEFFkept"), want: []string{"kept"}, lacks: "\uFEFF"},
 		{name: "Markdown with elements", data: []byte("# A\n<b>x</b>\n"), want: []string{"<b>x</b>"}},
-		{name: "HTML", data: []byte(page), want: []string{"Ops", "## Backups", "90 days", "a  b\n c"}, lacks: "hidden"},
+		{name: "HTML", data: []byte(page), want: []string{"Ops", "## Backups", "for 90 days, microservices only\n", "x y", "a  b\n c"}, lacks: "hidden"},
 		{name: "UTF-16 little", data: utf16Of("\uFEFFüber 90 days", false), want: []string{"über 90 days"}},
 		{name: "UTF-16 big", data: utf16Of("\uFEFF九十日", true), want: []string{"九十日"}},
 		{name: "UTF-16 without a mark", data: utf16Of("kept for 90 days", false), want: []string{"kept for 90 days"}},
