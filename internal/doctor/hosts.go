@@ -190,7 +190,7 @@ func ours(host string, text []byte) bool {
 // walk makes two calls on the way of the host's hook, as if it worked in a new folder: one that no rule can allow, and
 // one for a file of the folder, which the shipped rules allow. Both have to be on record.
 func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
-	return x.tried(about, "asked as "+name+" asks", "the hook", audit.Filter{Tool: d.ID + "_*"}, func(folder, secret, file string) (answers []string, err error) {
+	return x.tried(about, "asked as "+name+" asks", "the hook", x.run("connect "+d.ID), audit.Filter{Tool: d.ID + "_*"}, func(folder, secret, file string) (answers []string, err error) {
 		for _, path := range []string{secret, file} {
 			why, err := x.o.Try(x.ctx, d, path, folder)
 			if err != nil {
@@ -206,7 +206,8 @@ func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
 func (x *examination) enter(about, name string, e *install.Entry) Finding {
 	ctx, cancel := context.WithTimeoutCause(x.ctx, entering, fmt.Errorf("it did not answer within %s", entering))
 	defer cancel()
-	f := x.tried(about, "started as "+name+" starts it", "callgate in "+e.Path, audit.Filter{Tool: "callgate_try"}, func(folder, secret, file string) ([]string, error) {
+	host := strings.TrimPrefix(about, "host ")
+	f := x.tried(about, "started as "+name+" starts it", "callgate in "+e.Path, x.run("connect "+host+scoped([]string{e.Scope})), audit.Filter{Tool: "callgate_try"}, func(folder, secret, file string) ([]string, error) {
 		answers, err := x.o.Enter(ctx, e.Command, e.Env, folder, secret, file)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			err = cause
@@ -215,7 +216,6 @@ func (x *examination) enter(about, name string, e *install.Entry) Finding {
 	})
 	if f.State == Broken && x.o.Chosen != "" && len(e.Location()) == 0 && credentials.At(x.o.DataDir).Check() == nil {
 		f.Text = fmt.Sprintf("%s (%s starts it without%s)", f.Text, e.Path, x.o.Chosen)
-		host := strings.TrimPrefix(about, "host ")
 		f.Cure = x.run("disconnect "+host) + ", then " + x.run("connect "+host)
 	}
 	return f
@@ -224,8 +224,8 @@ func (x *examination) enter(about, name string, e *install.Entry) Finding {
 // entering is how long callgate may take to answer a host.
 const entering = 30 * time.Second
 
-// tried says how the two calls went that ask makes, and finds them in the trail.
-func (x *examination) tried(about, way, what string, calls audit.Filter, ask func(folder, secret, file string) ([]string, error)) Finding {
+// tried says how the two calls went that ask makes, and finds them in the trail. cure helps if ask fails.
+func (x *examination) tried(about, way, what, cure string, calls audit.Filter, ask func(folder, secret, file string) ([]string, error)) Finding {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", "callgate-doctor-")
 	if err != nil {
@@ -237,7 +237,7 @@ func (x *examination) tried(about, way, what string, calls audit.Filter, ask fun
 		return Finding{About: about, Text: what + " does not work: " + exposed.Error(), Cure: x.run("doctor --fix")}
 	}
 	if err != nil {
-		return Finding{About: about, Text: what + " does not work: " + err.Error(), Cure: x.run("connect " + strings.TrimPrefix(about, "host "))}
+		return Finding{About: about, Text: what + " does not work: " + err.Error(), Cure: cure}
 	}
 	if answers[0] == "" {
 		return Finding{About: about, Text: what + " let a call through that no rule can allow"}

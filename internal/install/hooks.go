@@ -384,6 +384,7 @@ func dropEmpty(v *hujson.Value, at []string) bool {
 // Entry is callgate's entry among a host's servers.
 type Entry struct {
 	Path    string // of the host's file
+	Scope   string
 	Command []string
 	Env     []string
 }
@@ -439,7 +440,7 @@ func Entries(m Machine, h *Host) (list []Entry) {
 			if len(words) < 2 || words[1] != "run" || strings.TrimSuffix(filepath.Base(words[0]), ".exe") != "callgate" {
 				continue
 			}
-			found := Entry{Path: l.path, Command: words}
+			found := Entry{Path: l.path, Scope: l.Scope, Command: words}
 			for name, value := range mapOf(reader(e.value).member(envMembers)) {
 				found.Env = append(found.Env, name+"="+value)
 			}

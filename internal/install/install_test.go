@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -319,6 +320,63 @@ func TestPromptNamesEntries(t *testing.T) {
 				t.Errorf("%s: of this machine: %v", c.Path, c.OfMachine())
 			}
 		}
+	}
+}
+
+// A host starts the callgate that was connected last, wherever an earlier one was. Disconnect takes both back.
+func TestProgramMoved(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			m := machine(t, map[string]string{c.path: c.before})
+			o := optionsFor(m, c.host)
+			path := filepath.Join(filepath.Dir(m.Home), c.path)
+			connect(t, o)
+			first := read(t, path)
+			served := serverFiles(t, o)
+			o.Callgate = "/new/callgate"
+			connect(t, o)
+			if got, want := read(t, path), strings.ReplaceAll(first, "/opt/callgate", "/new/callgate"); got != want {
+				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+			}
+			if now := serverFiles(t, o); !reflect.DeepEqual(now, served) {
+				t.Errorf("serves %v, and %v before", now, served)
+			}
+			if again, err := Make(o); err != nil || again.Changes() {
+				t.Errorf("a third connect changes something: %v", err)
+			}
+			for _, u := range disconnect(t, o) {
+				if !u.Exact || len(u.Conflicts) > 0 {
+					t.Errorf("disconnect: %+v", u)
+				}
+			}
+			if now := read(t, path); now != c.before {
+				t.Errorf("disconnect left:\n%s\nwant:\n%s", now, c.before)
+			}
+		})
+	}
+}
+
+// What a person added to callgate's entry stays when the program moves, and another file of servers is theirs.
+func TestProgramMovedBesideOwnWork(t *testing.T) {
+	m := machine(t, map[string]string{"home/.gemini/settings.json": `{"mcpServers": {"files": {"command": "fs"}}}`})
+	o := optionsFor(m, "gemini")
+	path := filepath.Join(m.Home, ".gemini/settings.json")
+	connect(t, o)
+	mine := strings.Replace(read(t, path), `"trust":true`, `"trust":false,"timeout":900000`, 1)
+	mine = strings.Replace(mine, `"callgate":`, `"by hand": {"command": "/opt/callgate", "args": ["run", "--mcp-config", "mine.json"]}, "callgate":`, 1)
+	if err := os.WriteFile(path, []byte(mine), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Callgate = "/new/callgate"
+	connect(t, o)
+	for _, want := range []string{`{"command": "/opt/callgate", "args": ["run", "--mcp-config", "mine.json"]}`, `"command":"/new/callgate"`, `"trust":false`, `"timeout":900000`} {
+		if now := read(t, path); !strings.Contains(now, want) {
+			t.Errorf("%s lacks %s", now, want)
+		}
+	}
+	disconnect(t, o)
+	if now := read(t, path); strings.Contains(now, "/new/callgate") || !strings.Contains(now, `"files": {"command": "fs"}`) || !strings.Contains(now, "mine.json") {
+		t.Errorf("disconnect left %s", now)
 	}
 }
 

@@ -266,6 +266,9 @@ func (p *Plan) Changes() bool {
 
 // move replaces the servers of a file by callgate's entry. It returns the moved servers.
 func (p *Plan) move(h *Host, l *located, c *Change) ([]moving, error) {
+	if err := p.renew(h, l, c); err != nil {
+		return nil, err
+	}
 	doc, err := open(l.File, c.After)
 	if err != nil {
 		return nil, err
@@ -379,9 +382,14 @@ func (p *Plan) moveFrom(h *Host, l *located, c *Change, doc document, place []st
 	return moved, nil
 }
 
+// ownArgs are the arguments with which a host starts callgate.
+func (p *Plan) ownArgs(path string) []string {
+	return append([]string{"run", "--mcp-config", path}, p.options.Location...)
+}
+
 // ownEntry is callgate's entry in a host's file.
 func (p *Plan) ownEntry(h *Host, path string) []member {
-	args := append([]string{"run", "--mcp-config", path}, p.options.Location...)
+	args := p.ownArgs(path)
 	var list []member
 	switch h.Shape {
 	case "opencode":
