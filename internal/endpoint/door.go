@@ -100,7 +100,7 @@ const (
 func NewTokens(of ...Token) *Tokens { return &Tokens{of: of} }
 
 // whereTokens helps readers of callgate's log, and tells nothing to others.
-const whereTokens = "callgate's log names the file with the token"
+const whereTokens = "callgate's log, or mcpTokens in its configuration, names the file with the token"
 
 // Admit names the client whose token it is.
 func (t *Tokens) Admit(r *http.Request) (Guest, error) {
