@@ -3,6 +3,7 @@
 package rpc
 
 import (
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -10,9 +11,26 @@ import (
 
 // Stdio returns the process's standard input and output for a connection. Pipes and sockets are handed to
 // the runtime's poller: a reader that waits then holds no thread, and the answer to what it read runs on
-// the thread that read it.
+// the thread that read it. Closing in ends a read that waits, also on a terminal.
 func Stdio() (in, out *os.File) {
-	return pollable(os.Stdin), pollable(os.Stdout)
+	return interruptible(pollable(os.Stdin)), pollable(os.Stdout)
+}
+
+// interruptible returns a pipe with what a terminal says, whose reads nothing else ends: its mode is not ours alone, for
+// it is the shell's too.
+func interruptible(f *os.File) *os.File {
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return f
+	}
+	in, says, err := os.Pipe()
+	if err != nil {
+		return f
+	}
+	go func() { // it may outlast the connection
+		defer says.Close()
+		_, _ = io.Copy(says, f) // the end of one is the end of the other
+	}()
+	return in
 }
 
 func pollable(f *os.File) *os.File {

@@ -1,0 +1,47 @@
+package rpc
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a terminal says comes through, and closing ends a read that waits for more.
+func TestTerminalCanBeClosed(t *testing.T) {
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminal here:", err)
+	}
+	defer person.Close()
+	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal := os.NewFile(uintptr(fd), "terminal") // blocks, as standard input does
+	in := interruptible(terminal)
+	fmt.Fprintln(person, "{}")
+	line := make([]byte, 3)
+	if n, err := in.Read(line); err != nil || string(line[:n]) != "{}\n" {
+		t.Fatalf("%q, %v", line[:n], err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := in.Read(line)
+		ended <- err
+	}()
+	time.Sleep(50 * time.Millisecond) // for the read to wait
+	in.Close()
+	if err := <-ended; err == nil {
+		t.Error("a read of a closed terminal says nothing is wrong")
+	}
+}
