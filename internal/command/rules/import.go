@@ -64,6 +64,7 @@ changes.`,
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the other `program`: "+strings.Join(formats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // it is declared
 	cmd.Flags().BoolVar(&applies, "apply", false, "add the rules to the worker's file and keep a backup")
 	return cmd
 }
