@@ -219,3 +219,13 @@ func TestReplay(t *testing.T) {
 		t.Errorf("%+v %v", made, err)
 	}
 }
+
+// Where nobody answered, nothing is said of the time that answers took.
+func TestPrintWithoutAnswers(t *testing.T) {
+	for answer, want := range map[float64]string{0: ", 1 withdrawn\n", 3: ", 1 withdrawn; half of the answers took less than 3.0 s\n"} {
+		var b strings.Builder
+		if err := (&Report{Questions: 1, Withdrawn: 1, Answer: answer}).Print(&b); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v: %s", err, b.String())
+		}
+	}
+}

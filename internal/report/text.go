@@ -14,8 +14,11 @@ func (r *Report) Print(w io.Writer) error {
 	fmt.Fprintf(&b, "%s in %s\n", visible.Count(r.Calls, "call"), visible.Count(r.Sessions, "session"))
 	fmt.Fprintf(&b, "  %d ran without a question, %d denied, %s (%d marked), %d failed\n", r.Unasked, r.Denied, visible.Count(r.Questions, "question"), r.Marked, r.Failed)
 	if r.Questions > 0 {
-		fmt.Fprintf(&b, "  %d approved (%d%%), %d rejected, %d not answered in time, %d withdrawn; half of the answers took less than %s\n",
-			r.Approved, 100*r.Approved/r.Questions, r.Rejected, r.Missed, r.Withdrawn, seconds(r.Answer))
+		fmt.Fprintf(&b, "  %d approved (%d%%), %d rejected, %d not answered in time, %d withdrawn", r.Approved, 100*r.Approved/r.Questions, r.Rejected, r.Missed, r.Withdrawn)
+		if r.Answer > 0 {
+			fmt.Fprintf(&b, "; half of the answers took less than %s", seconds(r.Answer))
+		}
+		b.WriteByte('\n')
 	}
 	for _, part := range []struct {
 		name string
