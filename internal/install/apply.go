@@ -63,7 +63,9 @@ func (p *Plan) Apply() (changed []string, err error) {
 				if err := p.applyOne(c); err != nil {
 					return fmt.Errorf("connect %s: %s: %w", h.Name, c.Path, err)
 				}
-				changed = append(changed, c.Path)
+				if !slices.Contains(changed, c.Path) {
+					changed = append(changed, c.Path)
+				}
 			}
 		}
 		return nil
