@@ -380,6 +380,24 @@ func TestProgramMovedBesideOwnWork(t *testing.T) {
 	}
 }
 
+// A person is not told to do what connect does.
+func TestNoteOfWhatIsLeftToDo(t *testing.T) {
+	files := map[string]string{"home/.claude.json": `{"mcpServers": {"files": {"command": "fs"}}}`}
+	for settings, want := range map[string]bool{"": true, `{"permissions": {"allow": []}}`: false} {
+		if settings != "" {
+			files["home/.claude/settings.json"] = settings
+		}
+		plan, err := Make(optionsFor(machine(t, files), "claude"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if note := plan.Hosts[0].Note; strings.Contains(note, `"mcp__callgate" is in permissions.allow`) != want {
+			t.Errorf("%q: %q", settings, note)
+		}
+		delete(files, "home/.claude/settings.json")
+	}
+}
+
 // In the home folder, a project's file is the user's own: it has no scope of its own, and a server that only the host can
 // start stays.
 func TestHomeIsTheProject(t *testing.T) {

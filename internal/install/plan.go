@@ -141,7 +141,7 @@ func Make(o Options) (*Plan, error) {
 		for k := range h.Settings {
 			hp.Changes = append(hp.Changes, p.rename(h, &h.Settings[k], moved, hp.Changes)...)
 		}
-		hp.Note = h.prompt(moved)
+		hp.Note = h.prompt(moved, hp.Changes)
 		if hp.Found && o.Hooks != nil && slices.Contains(o.Scopes, "user") {
 			hp.Changes = append(hp.Changes, p.hook(h, hp.Changes)...)
 		}
@@ -151,12 +151,12 @@ func Make(o Options) (*Plan, error) {
 	return p, nil
 }
 
-// prompt is what the person has to do in the host after servers have moved; "" if none has.
-func (h *Host) prompt(moved map[string][]moving) string {
+// prompt is what the person has to do in the host after servers have moved; "" if none has, or the changes do it.
+func (h *Host) prompt(moved map[string][]moving, changes []Change) string {
 	var names []string
 	for _, scope := range slices.Sorted(maps.Keys(moved)) {
 		for _, m := range moved[scope] {
-			if moves(m) && !slices.Contains(names, m.entry) {
+			if moves(m) && !slices.Contains(names, m.entry) && !h.allowed(m.entry, changes) {
 				names = append(names, m.entry)
 			}
 		}
@@ -172,6 +172,21 @@ func (h *Host) prompt(moved map[string][]moving) string {
 		}
 		return strings.Join(words, " and ")
 	})
+}
+
+// allowed reports whether the changes leave the entry in a list that stops the host's own question.
+func (h *Host) allowed(entry string, changes []Change) bool {
+	for i := range h.Settings {
+		s := &h.Settings[i]
+		if len(s.Allow) == 0 {
+			continue
+		}
+		word := []byte(`"` + wholeServer(s.Tools[0], entry) + `"`)
+		if slices.ContainsFunc(changes, func(c Change) bool { return c.Renames != nil && bytes.Contains(c.After, word) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // entryWord finds what a prompt says of each entry of callgate.
