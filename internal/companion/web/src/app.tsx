@@ -311,7 +311,7 @@ export function App({ store }: { store: Store }) {
         {view === "sessions" && (
           <Sessions state={state} mayAnswer={store.mayAnswer} setAutonomy={(id, level) => store.setAutonomy(id, level)} cancel={(id) => store.cancel(id)} freeze={() => store.freeze(true)} />
         )}
-        {view === "audit" && <Audit store={store} live={state.audit} route={route} />}
+        {view === "audit" && <Audit store={store} live={state.audit} waiting={pending(state).map((a) => a.request.toolCallId)} route={route} />}
         {view === "questions" && <Questions store={store} worker={state.sessions[0]?.workerId ?? ""} />}
         {view === "chat" && <Chat store={store} state={state} session={route.id} />}
         {view === "rules" && <Rules store={store} state={state} />}

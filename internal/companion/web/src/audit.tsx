@@ -28,8 +28,8 @@ interface Found {
 }
 
 // Audit shows the trail, one row a call: who asked for what, what was decided and why, and what came of it. The filters
-// are the address, so that they survive a reload and can be sent to somebody.
-export function Audit({ store, live, route }: { store: Store; live: AuditEntry[]; route: Route }) {
+// are the address, so that they survive a reload and can be sent to somebody. waiting are the calls that can be answered.
+export function Audit({ store, live, waiting, route }: { store: Store; live: AuditEntry[]; waiting: string[]; route: Route }) {
   const [found, setFound] = useState<Found>({ records: [] });
   const [trouble, setTrouble] = useState("");
   const [busy, setBusy] = useState(false);
@@ -138,7 +138,7 @@ export function Audit({ store, live, route }: { store: Store; live: AuditEntry[]
           <h3 class="group">{name}</h3>
           <ul class="calls">
             {records.map((r) => (
-              <Row key={r.hash} of={r} filter={route.query} />
+              <Row key={r.hash} of={r} waiting={waiting} filter={route.query} />
             ))}
           </ul>
         </section>
@@ -148,19 +148,19 @@ export function Audit({ store, live, route }: { store: Store; live: AuditEntry[]
           Show older
         </button>
       )}
-      {route.id && <Details key={route.id} store={store} id={route.id} known={found.records.find((r) => r.callId === route.id)} close={() => go(href("audit", "", routeOf(location.hash).query))} />}
+      {route.id && <Details key={route.id} store={store} id={route.id} waiting={waiting} known={found.records.find((r) => r.callId === route.id)} close={() => go(href("audit", "", routeOf(location.hash).query))} />}
     </Page>
   );
 }
 
-function Row({ of, filter }: { of: Record; filter: URLSearchParams }) {
+function Row({ of, waiting, filter }: { of: Record; waiting: string[]; filter: URLSearchParams }) {
   return (
     <li>
       <a class="call" href={href("audit", of.callId ?? "", filter)}>
         <time dateTime={of.time}>{clock(of.time)}</time>
         <span class="call-what">
           <span class="call-line">
-            <span class={`decision ${of.decision ?? of.event}`}>{decided(of)}</span>
+            <span class={`decision ${of.decision ?? of.event}`}>{decided(of, waiting)}</span>
             <Outcome of={of} />
             {of.risk && <Badge risk={of.risk} short plain />}
             <Text of={of.tool ?? ""} code />
@@ -192,8 +192,9 @@ function Outcome({ of }: { of: Record }) {
   );
 }
 
-function decided(r: Record): string {
-  return visible(r.event === "asked" ? "asked, no answer" : (r.decision ?? r.event).replace("_", " "));
+function decided(r: Record, waiting: string[]): string {
+  if (r.event === "asked") return waiting.includes(r.callId ?? "") ? "waits for an answer" : "asked, no answer";
+  return visible((r.decision ?? r.event).replace("_", " "));
 }
 
 function took(ms: number | undefined): string {
@@ -249,7 +250,7 @@ const ids: [label: string, key: keyof Record][] = [
 ];
 
 // Details is one call in full. It has an address of its own, and is fetched when it is not in the list.
-function Details({ store, id, known, close }: { store: Store; id: string; known: Record | undefined; close(): void }) {
+function Details({ store, id, waiting, known, close }: { store: Store; id: string; waiting: string[]; known: Record | undefined; close(): void }) {
   const [of, setOf] = useState<Record | undefined>(known);
   const [trouble, setTrouble] = useState("");
   const dialog = useRef<HTMLDialogElement>(null);
@@ -269,7 +270,7 @@ function Details({ store, id, known, close }: { store: Store; id: string; known:
         <>
           <header>
             <h2 id="record">
-              <span class={`decision ${of.decision ?? ""}`}>{decided(of)}</span> <span class="label">{new Date(of.time).toLocaleString()}</span>
+              <span class={`decision ${of.decision ?? ""}`}>{decided(of, waiting)}</span> <span class="label">{new Date(of.time).toLocaleString()}</span>
             </h2>
             {of.risk && <Badge risk={of.risk} />}
           </header>

@@ -631,6 +631,9 @@ story("sessions and audit trail", async (gate, page) => {
   await setLevel(page, "MANUAL");
   const waiting = gate.call("demo_read_file", { path: "README.md" });
   await page.locator(".status.waiting").waitFor();
+  await page.keyboard.press("3");
+  await page.locator(".calls li").getByText("waits for an answer").waitFor();
+  await page.keyboard.press("2");
   await page.getByRole("button", { name: /Cancel running and pending/ }).click();
   await page.getByRole("button", { name: "Cancel them" }).click();
   assert.equal((await waiting).isError, true);
