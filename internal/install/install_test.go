@@ -363,7 +363,7 @@ func TestProgramMovedBesideOwnWork(t *testing.T) {
 	path := filepath.Join(m.Home, ".gemini/settings.json")
 	connect(t, o)
 	mine := strings.Replace(read(t, path), `"trust":true`, `"trust":false,"timeout":900000`, 1)
-	mine = strings.Replace(mine, `"callgate":`, `"by hand": {"command": "/opt/callgate", "args": ["run", "--mcp-config", "mine.json"]}, "callgate":`, 1)
+	mine = strings.Replace(mine, `"callgate":`, `"by hand": {"command": "/opt/callgate", "args": ["run", "--mcp-config", "mine.json"]}, "late": {"command": "l"}, "callgate":`, 1)
 	if err := os.WriteFile(path, []byte(mine), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -374,8 +374,11 @@ func TestProgramMovedBesideOwnWork(t *testing.T) {
 			t.Errorf("%s lacks %s", now, want)
 		}
 	}
+	if served := serverFiles(t, o); served["files"].Command != "fs" || served["late"].Command != "l" {
+		t.Errorf("serves %v", served)
+	}
 	disconnect(t, o)
-	if now := read(t, path); strings.Contains(now, "/new/callgate") || !strings.Contains(now, `"files": {"command": "fs"}`) || !strings.Contains(now, "mine.json") {
+	if now := read(t, path); strings.Contains(now, "/new/callgate") || !strings.Contains(now, `"late": {"command": "l"}`) || !strings.Contains(now, `"files": {"command": "fs"}`) || !strings.Contains(now, "mine.json") {
 		t.Errorf("disconnect left %s", now)
 	}
 }
