@@ -401,6 +401,16 @@ func TestNoteOfWhatIsLeftToDo(t *testing.T) {
 	}
 }
 
+// A file without servers stays as it is, also an empty one.
+func TestEmptyFileStays(t *testing.T) {
+	for _, text := range []string{"", "\n", "{}"} {
+		plan, err := Make(optionsFor(machine(t, map[string]string{"home/.codeium/windsurf/mcp_config.json": text}), "windsurf"))
+		if err != nil || plan.Changes() {
+			t.Errorf("%q: %v, %+v", text, err, plan.Hosts)
+		}
+	}
+}
+
 // In the home folder, a project's file is the user's own: it has no scope of its own, and a server that only the host can
 // start stays.
 func TestHomeIsTheProject(t *testing.T) {

@@ -300,11 +300,12 @@ func (p *Plan) move(h *Host, l *located, c *Change) ([]moving, error) {
 		}
 		all = append(all, list...)
 	}
+	if !slices.ContainsFunc(all, moves) {
+		return all, nil // opening an empty file makes it an object
+	}
 	after := doc.bytes()
-	if len(c.edits) > 0 {
-		if err := unharmed(l.File, c.After, after, c.edits); err != nil {
-			return nil, err
-		}
+	if err := unharmed(l.File, c.After, after, c.edits); err != nil {
+		return nil, err
 	}
 	c.After = after
 	return all, nil
