@@ -34,11 +34,24 @@ var Scopes = []string{"user", "local", "plugin", "project"}
 // Records is the folder in which connect remembers what it changed.
 func (o *Connect) Records() string { return filepath.Join(o.DataDir, "connect") }
 
+// CheckScopes refuses a scope that does not exist.
+func (o *Connect) CheckScopes() error {
+	for _, s := range o.Scopes {
+		if !slices.Contains(Scopes, s) {
+			return fmt.Errorf("--scope %s: use %s", s, strings.Join(Scopes, ", "))
+		}
+	}
+	return nil
+}
+
 // Machine is this machine, with the folder of the scope project.
 func (o *Connect) Machine() (install.Machine, error) {
 	project, err := filepath.Abs(o.Project)
 	if err != nil {
 		return install.Machine{}, err
+	}
+	if info, err := os.Stat(project); o.Project != "" && (err != nil || !info.IsDir()) {
+		return install.Machine{}, fmt.Errorf("--project %s: there is no such folder", o.Project)
 	}
 	return install.ThisMachine(project)
 }
@@ -49,10 +62,8 @@ func (o *Connect) Plan(ids []string) (*install.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range o.Scopes {
-		if !slices.Contains(Scopes, s) {
-			return nil, fmt.Errorf("--scope %s: use %s", s, strings.Join(Scopes, ", "))
-		}
+	if err := o.CheckScopes(); err != nil {
+		return nil, err
 	}
 	machine, err := o.Machine()
 	if err != nil {

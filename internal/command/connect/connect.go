@@ -4,6 +4,7 @@ package connect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,6 +99,9 @@ func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []stri
 	out := cmd.OutOrStdout()
 	if !o.asJSON {
 		output.Plan(out, plan)
+		for _, name := range o.unknown(plan) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note     these files have no server %q that is not behind callgate yet\n", name)
+		}
 	}
 	switch {
 	case !plan.Changes():
@@ -134,4 +138,15 @@ func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []stri
 		o.openPage(cmd)
 	}
 	return nil
+}
+
+// unknown returns the names of --server that no file of the plan has.
+func (o *connecting) unknown(plan *install.Plan) []string {
+	return slices.DeleteFunc(slices.Clone(o.Servers), func(name string) bool {
+		return slices.ContainsFunc(plan.Hosts, func(h install.HostPlan) bool {
+			return slices.ContainsFunc(h.Changes, func(c install.Change) bool {
+				return slices.ContainsFunc(c.Servers, func(s install.Found) bool { return s.Name == name })
+			})
+		})
+	})
 }

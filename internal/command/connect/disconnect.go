@@ -40,6 +40,9 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 	if _, err := install.Find(args); err != nil {
 		return err
 	}
+	if err := o.CheckScopes(); err != nil {
+		return err
+	}
 	for i := range args {
 		args[i] = strings.ToLower(args[i])
 	}
