@@ -332,7 +332,7 @@ func oneDocument(path string) error {
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var first, second yaml.Node
-	if decoder.Decode(&first) == nil && decoder.Decode(&second) != io.EOF {
+	if decoder.Decode(&first) == nil && !errors.Is(decoder.Decode(&second), io.EOF) {
 		return fmt.Errorf("configuration %s: line %d: a second document begins after ---, and its keys would not count: put all keys into the first one", path, second.Line)
 	}
 	return nil
