@@ -6,6 +6,8 @@ package audit
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -75,3 +77,9 @@ type Record struct {
 	Prev     string          `json:"prev"` // hash of the record before
 	Hash     string          `json:"hash"` // of this line without itself
 }
+
+// TrialFolder begins the names of the temporary folders in which "callgate doctor" calls the gate.
+const TrialFolder = "callgate-doctor-"
+
+// Trial reports whether "callgate doctor" made the call. Reports leave such calls out.
+func (r *Record) Trial() bool { return strings.HasPrefix(filepath.Base(r.Project), TrialFolder) }

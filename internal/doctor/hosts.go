@@ -227,7 +227,7 @@ const entering = 30 * time.Second
 // tried says how the two calls went that ask makes, and finds them in the trail. cure helps if ask fails.
 func (x *examination) tried(about, way, what, cure string, calls audit.Filter, ask func(folder, secret, file string) ([]string, error)) Finding {
 	began := time.Now()
-	folder, err := os.MkdirTemp("", "callgate-doctor-")
+	folder, err := os.MkdirTemp("", audit.TrialFolder)
 	if err != nil {
 		return Finding{About: about, Text: err.Error()}
 	}

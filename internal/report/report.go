@@ -106,7 +106,7 @@ func Make(dataDir string, o Options) (*Report, error) {
 }
 
 func (o *Options) selects(r *audit.Record) bool {
-	if o.Host != "" && r.Host != o.Host {
+	if r.Trial() || o.Host != "" && r.Host != o.Host {
 		return false
 	}
 	rel, err := filepath.Rel(o.Project, r.Project)

@@ -120,7 +120,7 @@ func unadvised(ch *rulebook.Checker) *rulebook.Checker {
 
 // selects reports whether to look at a decision after so many newer ones.
 func (o *Options) selects(r *audit.Record, newer int) bool {
-	if o.Host != "" && o.Host != r.Host || r.Time.Before(o.Since) || o.Newest > 0 && newer >= o.Newest {
+	if r.Trial() || o.Host != "" && o.Host != r.Host || r.Time.Before(o.Since) || o.Newest > 0 && newer >= o.Newest {
 		return false
 	}
 	if matched, err := path.Match(o.Tool, r.Tool); o.Tool != "" && (!matched || err != nil) {
