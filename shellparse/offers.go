@@ -31,7 +31,7 @@ func Patterns(c *Command) []Pattern {
 	if len(c.Argv) == 0 || !c.Argv[0].Known || c.Escalates || c.DenyOnly || neverOffered(c) {
 		return nil
 	}
-	hidden, fetches, ok := unshown(c)
+	hidden, fetched, ok := unshown(c)
 	if !ok {
 		return nil
 	}
@@ -49,9 +49,9 @@ func Patterns(c *Command) []Pattern {
 	if !named || n < min(want, 3) || strings.HasPrefix(c.Argv[0].Value, "/") {
 		return list
 	}
-	if fetches && !hidden && c.Operation > 0 && len(c.Argv) > c.Operation {
+	if fetched > 0 && !hidden && c.Operation > 0 && len(c.Argv) > max(fetched, c.Operation) {
 		// Only the person's yes names what it fetches, so the ceiling says NETWORK or worse.
-		return append(list, Pattern{words(c.Argv[:c.Operation]) + " *", false, false})
+		return append(list, Pattern{words(c.Argv[:max(fetched, c.Operation)]) + " *", false, false})
 	}
 	if hidden || onlyExact(c.Argv, n) {
 		return list
@@ -73,21 +73,21 @@ func connects(argv []Word, n int) bool {
 		slices.ContainsFunc(argv[n:], func(w Word) bool { return word.HasPrefix(w.Value, "http://", "https://") })
 }
 
-// unshown says whether the command does more than its words show, and whether it fetches packages. ok is false if no
-// rule can name that.
-func unshown(c *Command) (hidden, fetches, ok bool) {
+// unshown says whether the command does more than its words show, and how many words name that it fetches packages; 0
+// if it fetches none. ok is false if no rule can name that.
+func unshown(c *Command) (hidden bool, fetched int, ok bool) {
 	for _, e := range c.Effects {
 		switch {
 		case strings.HasPrefix(e.Text, "directory "):
 		case e.Named <= 0:
-			return false, false, false
+			return false, 0, false
 		case strings.HasPrefix(e.Text, "package "):
-			fetches = true
+			fetched = max(fetched, e.Named)
 		default:
 			hidden = true
 		}
 	}
-	return hidden, fetches, true
+	return hidden, fetched, true
 }
 
 // isPlainName says that a word is a name with a lasting meaning.

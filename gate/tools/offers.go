@@ -38,6 +38,11 @@ func Offers(c Call, a *Analysis) []Offer {
 		if i < len(a.sources) {
 			from = a.sources[i]
 		}
+		if from.command != nil && from.command.DenyOnly && !s.DeniesOnly { // for what it does, it needs a grant all the same
+			needed := *from.command
+			needed.DenyOnly = false
+			from.command = &needed
+		}
 		o := Offer{Tool: s.Tool, Risk: s.Risk, Subject: i}
 		if slices.ContainsFunc(s.Effects, func(e permissions.Effect) bool { return e.Named == 0 }) {
 			// Where a command runs may be its only effect. A pattern for its words is worth having even so: it

@@ -107,6 +107,9 @@ func TestOffersGrantWhatTheySay(t *testing.T) {
 		{KindFetch, []any{"url", "https://x.example/a=b?c"}},
 		{KindShell, []any{"command", "git status"}},
 		{KindShell, []any{"command", "git log > out.txt"}},
+		{KindShell, []any{"command", "python3 -m pip install x"}},
+		{KindShell, []any{"command", "npx prisma db push"}},
+		{KindShell, []any{"command", "curl -s https://x.example/a"}},
 		{KindSkill, []any{"name", "a*b"}},
 	} {
 		call := Call{Tool: KindTool(c.kind), Arguments: object(t, c.pairs...), Place: p}
