@@ -258,6 +258,7 @@ func TestCallsOfKnownServers(t *testing.T) {
 		{"ios-simulator-mcp", "ui_describe_point", "{\"x\":1,\"y\":2,\"udid\":\"`id`\"}", permissions.ReadOnly, true},
 		{"mcp-obsidian", "obsidian_get_file_contents", `{"filepath":"notes/a..b.md"}`, permissions.ReadOnly, false},
 		{"mcp-obsidian", "obsidian_get_file_contents", `{"filepath":"../../.ssh/id_rsa"}`, permissions.ReadOnly, true},
+		{"mcp-obsidian", "obsidian_get_file_contents", `{"filepath":".."}`, permissions.ReadOnly, true},
 		{"mcp-obsidian", "obsidian_batch_get_file_contents", `{"filepaths":["a.md","..%2f..%2fx"]}`, permissions.ReadOnly, true},
 		{"@circleci/mcp-server-circleci", "get_latest_pipeline_status", `{"params":{"projectSlug":"gh/a/../../b"}}`, permissions.ReadOnly, true},
 		{"github-mcp-server", "search_issues", "{\"query\":\"`npm install` fails; sh: $(pwd)/../x\"}", permissions.ReadOnly, false},

@@ -2,21 +2,52 @@ package tools
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"callgate/gate/tools/internal/arguments"
 	"callgate/gate/tools/internal/commands"
 	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
 	"callgate/gate/tools/workspace"
 	"callgate/internal/lazyregexp"
 )
+
+// readsPacked reports whether servers are known to read a text where an argument of the role is expected as the
+// JSON that it holds: a list of paths that came as one text, say.
+func readsPacked(r Role) bool {
+	switch r {
+	case kinds.ReadPath, kinds.ReadFolder, kinds.WritePath, kinds.DeletePath, kinds.ListFolder, kinds.PatternPath, kinds.Command, kinds.URL, kinds.URLText, kinds.URI, kinds.Name, kinds.Revision:
+		return true
+	}
+	return false
+}
+
+// packed looks at texts inside an argument's JSON text, in the argument's own role. Some servers parse such a text and
+// others take it as it is, so it must be harmless either way.
+func (b *builder) packed(a arguments.Argument, role Role, s string) {
+	if !readsPacked(role) || !arguments.LooksPacked(s) {
+		return
+	}
+	inner := arguments.Unpacked(s)
+	if len(inner) == 0 && (role == kinds.Command || !strings.ContainsAny(s, `"'`)) {
+		return // a word in brackets is a name like any other, and shells have braces and quotes of their own
+	}
+	b.record.mark("ambiguous", fmt.Sprintf("The argument %s is a text that holds others: some servers read it as a list.", wording.Quote(a.Name)))
+	for _, text := range inner {
+		if !b.record.count() {
+			return
+		}
+		b.value(role, text)
+	}
+}
 
 // idWords end the names of arguments that say which thing a call is about, and carry no text.
 var idWords = wording.Set(`id uid uuid udid gid key slug name namespace owner repo repository org organization project workspace branch ref sha
 	revision tag path file filename filepath dirpath folder container pod node cluster region zone bucket table collection database schema app
 	application service host hostname device channel user username board queue topic stream index version resource kind type`)
 
-// behindSeparator finds the words that a shell would run of a text whose beginning ends a command.
+// behindSeparator finds the words of a text that a shell would take for programs, behind what ends a command.
 var behindSeparator = lazyregexp.New(`(?:[;|\n]|&&)\s*([a-z][a-z0-9_.-]*)`)
 
 // escapes marks an argument that names a thing and would mean more to a shell, or leads up in a path: servers have put
@@ -33,11 +64,11 @@ func (b *builder) escapes(name string, raw []byte, depth int) {
 		return
 	}
 	words := wordsOf(name)
-	if len(words) == 0 || !idWords[words[len(words)-1]] && !idWords[strings.TrimSuffix(words[len(words)-1], "s")] {
+	s, ok := arguments.Text(raw)
+	if !ok || len(words) == 0 {
 		return
 	}
-	s, ok := arguments.Text(raw)
-	if !ok {
+	if last := words[len(words)-1]; !idWords[last] && !idWords[strings.TrimSuffix(last, "s")] {
 		return
 	}
 	switch s = workspace.PercentDecoded(s); {
@@ -48,28 +79,13 @@ func (b *builder) escapes(name string, raw []byte, depth int) {
 	}
 }
 
-// runsBehind reports whether a known program stands where a shell would begin a command within the text.
+// runsBehind reports whether a known program stands where a shell would begin a second command of the text.
 func runsBehind(s string) bool {
-	if !strings.ContainsAny(s, ";|\n&") {
-		return false
-	}
-	for _, m := range behindSeparator.FindAllStringSubmatch(s, 16) {
-		if commands.Known(m[1]).Name != "" {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsAny(s, ";|\n&") &&
+		slices.ContainsFunc(behindSeparator.FindAllStringSubmatch(s, 16), func(m []string) bool { return commands.Known(m[1]).Name != "" })
 }
 
 // leadsUp reports whether a text has ".." as a part of a path.
 func leadsUp(s string) bool {
-	if !strings.Contains(s, "..") {
-		return false
-	}
-	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '/' || r == '\\' }) {
-		if part == ".." && len(s) > 2 {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.FieldsFunc(s, func(r rune) bool { return r == '/' || r == '\\' }), "..")
 }
