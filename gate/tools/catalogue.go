@@ -82,6 +82,9 @@ var effectRisk = map[string]permissions.Risk{
 	EffectMoney: permissions.Destructive, EffectDeletes: permissions.Destructive, EffectAccess: permissions.Destructive,
 }
 
+// Loses reports whether a tool with the labels deletes for good, or changes who may do what.
+func (l *Labels) Loses() bool { return l.Effect == EffectDeletes || l.Effect == EffectAccess }
+
 // risk is the class of a tool without kind that has the labels. One that hands credentials out does more than read.
 func (l *Labels) risk() permissions.Risk {
 	if l.Effect == EffectNone && slices.Contains(l.Returns, ReturnsSecret) {

@@ -106,7 +106,7 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 		switch fetches := q.out.effect == effectFetch; {
 		case fetches && known.In&flow.Orders != 0 && known.Said == 0 && !q.judge.trusts(known.From):
 			q.mark(markFlowUntrusted, to, known.From, "The address %s stands in %s, which reads as if it told the model what to do.", shown(to), described(known.From))
-		case fetches, q.out.effect == effectUnknown && (facts.Value{Text: to}).LooksLikePage():
+		case fetches, q.out.effect == effectUnknown && !q.out.loses && (facts.Value{Text: to}).LooksLikePage():
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
 			if sawPrivate && known.In == 0 && (facts.CarriesData(to) || q.takesAlong(to)) {
 				unnamed = to
@@ -160,10 +160,10 @@ func (q *flowQuestions) ofParts() {
 	}
 }
 
-// ofLoss asks about what a tool deletes for good, or changes of who may do what: if that is known only from untrusted
-// text, and once a result gave the model orders, if nobody named any of it.
+// ofLoss asks about what a tool deletes for good, and about a change of who may do what: if a value is known only from
+// untrusted text, or if a result gave the model orders and nobody named any of the values.
 func (q *flowQuestions) ofLoss() {
-	if q.out.effect != tools.EffectDeletes && q.out.effect != tools.EffectAccess || len(q.out.commands) > 0 {
+	if !q.out.loses {
 		return
 	}
 	named := false
@@ -177,7 +177,7 @@ func (q *flowQuestions) ofLoss() {
 		named = named || q.judge.named(q.verdict, q.call, to, false)
 	}
 	if from, ok := q.memory.Seen(flow.Orders, q.judge.trustsSource); ok && !named && len(q.marks) == 0 {
-		q.mark(markFlowUntrusted, "", from, "The %s reads as if it told the model what to do, and nobody named what this call deletes or gives away.", strings.TrimPrefix(described(from), "the "))
+		q.mark(markFlowUntrusted, "", from, "It deletes or gives away what nobody named, and %s reads as if it told the model what to do.", described(from))
 	}
 }
 

@@ -22,6 +22,7 @@ type Outgoing struct {
 	To       []string // destinations
 	names    bool     // the tool has arguments for destinations, or the destination is part of what it is
 	optional bool     // all of them were left out, and may be
+	loses    bool     // a tool deletes for good, or changes who may do what
 	content  []string // what goes there
 	packages []string // what is installed
 	commands []string // what is run
@@ -31,7 +32,7 @@ type Outgoing struct {
 // effectFetch is the effect of a call that asks for an address and sends nothing else.
 const effectFetch = "fetches"
 
-// effectUnknown is the effect of an unlabelled tool, which sends only if an argument looks like an address.
+// effectUnknown is the effect of an unlabelled tool, which sends only if an argument names a place or somebody.
 const effectUnknown = "unknown"
 
 // leaves reports whether the call lets others have something.
@@ -67,22 +68,27 @@ func outgoingOf(call *facts.Call, a *tools.Analysis) (o Outgoing) {
 		o.ofLabels(call, &t.Labels)
 	case t.Reads() && !t.Bound:
 	default:
-		l, ok := t.Suspected()
-		if ok = ok && !t.Bound; ok && len(l.Destination) > 0 {
-			o.ofLabels(call, &l)
-			return o
-		}
-		if o.ofUnknown(call); ok && l.Effect != tools.EffectOutside {
-			o.effect = l.Effect
-		}
+		o.ofUnlabelled(call)
 	}
 	return o
 }
 
-// ofUnknown reads a call of a tool of which nothing is known. What stands where people and accounts are named is a
-// destination, and so is a page or a mail address anywhere.
-func (o *Outgoing) ofUnknown(call *facts.Call) {
-	o.effect = effectUnknown
+// ofUnlabelled reads a call of a tool that nobody labelled. What its name suggests can only add questions: it may send
+// whatever it is given all the same.
+func (o *Outgoing) ofUnlabelled(call *facts.Call) {
+	var l tools.Labels
+	if !call.Tool.Bound {
+		l, _ = call.Tool.Suspected()
+	}
+	if l.Effect != "" && len(l.Destination) > 0 {
+		o.ofLabels(call, &l)
+		return
+	}
+	o.effect, o.loses = effectUnknown, l.Loses()
+	if l.Effect == tools.EffectMoney {
+		o.effect = l.Effect
+	}
+	// What stands where people and accounts are named is a destination, and so is a page or a mail address anywhere.
 	for _, v := range call.Values() {
 		if v.LooksLikePage() || v.LooksLikeAddress() && strings.Contains(v.Text, "@") || !v.Number && v.Text != "" && tools.NamesReceiver(v.Name) {
 			o.To = append(o.To, v.Text)
@@ -120,7 +126,7 @@ func opensAddress(call *facts.Call) bool {
 
 // ofLabels reads a call of a labelled tool. Where no argument is said to carry text, all that are no destination do.
 func (o *Outgoing) ofLabels(call *facts.Call, l *tools.Labels) {
-	o.effect, o.names = l.Effect, len(l.Destination) > 0
+	o.effect, o.names, o.loses = l.Effect, len(l.Destination) > 0, l.Loses()
 	for _, v := range call.Values() {
 		switch {
 		case v.Under(l.Destination):
