@@ -132,13 +132,7 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 	}
 	name := as.Name.Value
 	v := assigned(a, as, sc)
-	effect := a.Words.EnvEffect(name, v)
-	if prefix || a.Shell.Exported[name] {
-		effect = ExportEffect(a, name, v, sc)
-	}
-	if name == "PATH" && as.Value != nil && programs.OnlyTrusted(sc.Text(as.Value)) {
-		effect = ""
-	}
+	effect := assignEffect(a, as, v, prefix, sc)
 	if prefix && effect != "" && as.Array == nil && !as.Append && v.Known && v.Text != "" && a.Words.Tables.EnvWrites(name) {
 		a.Writes(c, v)
 		effect = ""
@@ -159,6 +153,18 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		}
 		c.Sc.Effects = append(c.Sc.Effects, e)
 	}
+}
+
+// assignEffect is what an assignment can do beside giving the variable its value; "" for nothing.
+func assignEffect(a *Walker, as *syntax.Assign, v word.Word, prefix bool, sc *word.Scope) string {
+	name := as.Name.Value
+	switch {
+	case name == "PATH" && as.Value != nil && !as.Append && programs.OnlyTrusted(sc.Text(as.Value)):
+		return ""
+	case prefix || a.Shell.Exported[name]:
+		return ExportEffect(a, name, v, sc)
+	}
+	return a.Words.EnvEffect(name, v)
 }
 
 // looksLikeCommand reports whether what runs the value of a variable can be given one that a rule denies.
