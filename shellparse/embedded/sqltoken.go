@@ -28,41 +28,40 @@ func sqlTokens(s string) (list []sqlToken, ok bool) {
 			s = s[n:]
 			continue
 		}
-		n := 0
-		var token sqlToken
-		switch c := s[0]; {
-		case c == '`' && sqlDotted(s) > 0: // BigQuery quotes a whole path
-			for part := range strings.SplitSeq(s[1:sqlDotted(s)-1], ".") {
-				list = append(list, sqlToken{'q', part}, sqlToken{'o', "."})
-			}
-			list, s = list[:len(list)-1], s[sqlDotted(s):]
+		if path, n := sqlDotted(s); n > 0 {
+			list, s = append(list, path...), s[n:]
 			continue
-		case c == '\'' || c == '"' || c == '`':
-			token, n = sqlQuoted(s)
-		case c == '[':
-			if n = strings.IndexByte(s, ']') + 1; n > 0 && sqlPlain(s[1:n-1]) {
-				token = sqlToken{'q', s[1 : n-1]}
-			} else {
-				n = 0
-			}
-		case letter(c):
-			for n < len(s) && (letter(s[n]) || digit(s[n])) {
-				n++
-			}
-			token = sqlToken{'w', strings.ToLower(s[:n])}
-		case digit(c):
-			n = sqlNumber(s)
-			token = sqlToken{'n', s[:n]}
-		default:
-			n = sqlOperator(s)
-			token = sqlToken{'o', s[:n]}
 		}
+		token, n := sqlFirst(s)
 		if n == 0 {
 			return nil, false
 		}
 		list, s = append(list, token), s[n:]
 	}
 	return list, true
+}
+
+// sqlFirst reads the token that a text begins with; n is 0 for none.
+func sqlFirst(s string) (token sqlToken, n int) {
+	switch c := s[0]; {
+	case c == '\'' || c == '"' || c == '`':
+		return sqlQuoted(s)
+	case c == '[':
+		if n = strings.IndexByte(s, ']') + 1; n > 0 && sqlPlain(s[1:n-1]) {
+			return sqlToken{'q', s[1 : n-1]}, n
+		}
+		return token, 0
+	case letter(c):
+		for n < len(s) && (letter(s[n]) || digit(s[n])) {
+			n++
+		}
+		return sqlToken{'w', strings.ToLower(s[:n])}, n
+	case digit(c):
+		n = sqlNumber(s)
+		return sqlToken{'n', s[:n]}, n
+	}
+	n = sqlOperator(s)
+	return sqlToken{'o', s[:n]}, n
 }
 
 // sqlBlank returns how long the blank or the comment is that a text begins with, 0 for none, or for one that not all
@@ -110,19 +109,26 @@ func sqlQuoted(s string) (token sqlToken, n int) {
 	return sqlToken{'q', string(text)}, n + 1
 }
 
-// sqlDotted returns how long the path of plain names, which may have hyphens, in backquotes is that a text begins with; 0
-// for none.
-func sqlDotted(s string) int {
-	path, _, closed := strings.Cut(s[1:], "`")
-	if !closed || strings.Count(path, ".") == 0 || strings.HasPrefix(s[len(path)+2:], "`") {
-		return 0
+// sqlDotted reads the path that a text begins with, as BigQuery quotes one: plain names, which may have hyphens, within
+// one pair of backquotes. n is 0 for none.
+func sqlDotted(s string) (tokens []sqlToken, n int) {
+	if s[0] != '`' {
+		return nil, 0
 	}
-	for part := range strings.SplitSeq(path, ".") {
-		if part = strings.ReplaceAll(part, "-", "_"); part == "" || !sqlPlain(part) {
-			return 0
+	path, rest, closed := strings.Cut(s[1:], "`")
+	if !closed || !strings.Contains(path, ".") || strings.HasPrefix(rest, "`") {
+		return nil, 0
+	}
+	for i, part := range strings.Split(path, ".") {
+		if plain := strings.ReplaceAll(part, "-", "_"); plain == "" || !sqlPlain(plain) {
+			return nil, 0
 		}
+		if i > 0 {
+			tokens = append(tokens, sqlToken{'o', "."})
+		}
+		tokens = append(tokens, sqlToken{'q', part})
 	}
-	return len(path) + 2
+	return tokens, len(path) + 2
 }
 
 // sqlNumber returns how long the number is that a text begins with, 0 when letters follow it.

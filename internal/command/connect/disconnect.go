@@ -56,19 +56,7 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 	}
 	if !o.asJSON {
 		for i := range list {
-			u := &list[i]
-			how := "has changed since; only callgate's part is undone"
-			switch {
-			case u.Removes():
-				how = "is removed: connect made it"
-			case u.Exact:
-				how = "gets back its old content, byte for byte"
-			}
-			fmt.Fprintf(out, "%s  %s\n", tools.Visible(u.Path), how)
-			for _, c := range u.Conflicts {
-				fmt.Fprintf(out, "    CONFLICT: %s\n", tools.Visible(c))
-			}
-			output.Diff(out, u.Before, u.After)
+			printUndo(out, &list[i])
 		}
 		if len(list) == 0 {
 			return o.notHere(out, args)
@@ -86,14 +74,7 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 			return fmt.Errorf("disconnect %s: %s: %w", u.Host, u.Path, err)
 		}
 		if !o.asJSON {
-			done := "changed"
-			if u.Removes() {
-				done = "removed"
-			}
-			fmt.Fprintf(out, "%s  %s\n", done, tools.Visible(u.Path))
-			if len(u.Conflicts) > 0 {
-				fmt.Fprintf(out, "         the file as it was is in the member \"before\" (base64) of %s\n", tools.Visible(u.Kept()))
-			}
+			printUndone(out, u)
 		}
 	}
 	if o.asJSON {
@@ -101,6 +82,34 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 	}
 	_, err = fmt.Fprintln(out, "Restart the hosts.")
 	return err
+}
+
+// printUndo says what becomes of a file.
+func printUndo(out io.Writer, u *install.Undone) {
+	how := "has changed since; only callgate's part is undone"
+	switch {
+	case u.Removes():
+		how = "is removed: connect made it"
+	case u.Exact:
+		how = "gets back its old content, byte for byte"
+	}
+	fmt.Fprintf(out, "%s  %s\n", tools.Visible(u.Path), how)
+	for _, c := range u.Conflicts {
+		fmt.Fprintf(out, "    CONFLICT: %s\n", tools.Visible(c))
+	}
+	output.Diff(out, u.Before, u.After)
+}
+
+// printUndone says what became of a file.
+func printUndone(out io.Writer, u *install.Undone) {
+	done := "changed"
+	if u.Removes() {
+		done = "removed"
+	}
+	fmt.Fprintf(out, "%s  %s\n", done, tools.Visible(u.Path))
+	if len(u.Conflicts) > 0 {
+		fmt.Fprintf(out, "         the file as it was is in the member \"before\" (base64) of %s\n", tools.Visible(u.Kept()))
+	}
 }
 
 // notHere says that this data directory has no record of a connect, and which files of hosts start callgate all the

@@ -3,6 +3,7 @@ package commands
 import (
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 )
 
@@ -10,51 +11,51 @@ import (
 // read to its end, is UNKNOWN.
 func GraphQL(text string) permissions.Risk {
 	text = strings.ReplaceAll(text, "\r", "\n") // either ends a line
-	depth, begins := 0, true                    // begins: the next word outside of brackets says what the definition is
+	depth, begins := 0, true                    // begins: the next token is the first of a definition
 	for text != "" {
-		switch c := text[0]; {
-		case c == '#':
-			_, text, _ = strings.Cut(text, "\n")
-			continue
-		case c == '"':
-			n := graphQLString(text)
-			if n == 0 {
-				return permissions.Unknown
-			}
-			text = text[n:]
-			continue
-		case c == '{' || c == '(' || c == '[':
-			if depth++; c == '{' {
-				begins = false
-			} else if begins {
-				return permissions.Unknown
-			}
-		case c == '}' || c == ')' || c == ']':
-			if depth--; depth < 0 {
-				return permissions.Unknown
-			}
-			begins = c == '}' && depth == 0
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_':
-			n := strings.IndexFunc(text, func(r rune) bool {
-				return r != '_' && !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
-			})
-			if n < 0 {
-				return permissions.Unknown // no definition ends so
-			}
-			if begins && text[:n] != "query" && text[:n] != "fragment" {
-				return permissions.Unknown
-			}
-			begins, text = false, text[n:]
-			continue
-		case begins && c != ' ' && c != '\n' && c != '\t' && c != ',':
+		token, n := graphQLToken(text)
+		if n == 0 {
 			return permissions.Unknown
 		}
-		text = text[1:]
+		text = text[n:]
+		switch token {
+		case "":
+			continue
+		case "{", "(", "[":
+			depth++
+		case "}", ")", "]":
+			if depth--; depth == 0 && token == "}" {
+				begins = true
+				continue
+			}
+		}
+		if depth < 0 || begins && token != "query" && token != "fragment" && token != "{" {
+			return permissions.Unknown
+		}
+		begins = false
 	}
 	if depth != 0 || !begins {
 		return permissions.Unknown
 	}
 	return permissions.ReadOnly
+}
+
+var graphQLName = lazyregexp.New(`^\w+`)
+
+// graphQLToken returns the name or the sign that a text begins with, and how long it is. What says nothing of the kind of
+// a definition (a blank, a comment, a string) has no token. n is 0 for a string that does not end.
+func graphQLToken(text string) (token string, n int) {
+	switch text[0] {
+	case ' ', '\t', '\n', ',':
+		return "", 1
+	case '#':
+		line, _, _ := strings.Cut(text, "\n")
+		return "", len(line)
+	case '"':
+		return "", graphQLString(text)
+	}
+	n = max(1, len(graphQLName.FindString(text)))
+	return text[:n], n
 }
 
 // graphQLString returns how long the string is that a text begins with, 0 if it does not end.
