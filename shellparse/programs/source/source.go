@@ -210,17 +210,9 @@ func (l *loader) place(name, at string) {
 // command compiles what an entry says, but for the name.
 func (e *Entry) command(shared map[string]string) (c programs.Command, err error) {
 	list := func(text string) *programs.Options {
-		var items []string
-		for item := range strings.FieldsSeq(text) {
-			if name, ok := strings.CutPrefix(item, "@"); ok {
-				if item, ok = shared[name]; !ok {
-					err = cmp.Or(err, fmt.Errorf("no shared options are called %q", name))
-				}
-			}
-			items = append(items, item)
-		}
-		set, bad := programs.CompileOptions(strings.Join(items, " "))
-		err = cmp.Or(err, bad)
+		words, unknown := expand(text, shared)
+		set, bad := programs.CompileOptions(strings.Join(words, " "))
+		err = cmp.Or(err, unknown, bad)
 		return set
 	}
 	style := func(name string) programs.Style {
@@ -275,6 +267,19 @@ func (e *Entry) command(shared map[string]string) (c programs.Command, err error
 	return c, err
 }
 
+// expand returns the words of a text, with those of a shared list for @name.
+func expand(text string, shared map[string]string) (words []string, err error) {
+	for word := range strings.FieldsSeq(text) {
+		if name, ok := strings.CutPrefix(word, "@"); ok {
+			if word, ok = shared[name]; !ok {
+				err = cmp.Or(err, fmt.Errorf("no shared list is called %q", name))
+			}
+		}
+		words = append(words, strings.Fields(word)...)
+	}
+	return words, err
+}
+
 // row is how the command line of an entry is read.
 func (e *Entry) row(options *programs.Options, style programs.Style) *programs.Row {
 	row := &programs.Row{Options: options, Operands: e.Operands, Default: e.Default, Style: style, Subcommands: strings.Fields(e.Subcommands), Effect: e.Effect}
@@ -293,8 +298,10 @@ func (e *Entry) risk(c *programs.Command, shared map[string]string) error {
 	}
 	for _, w := range e.Worse {
 		to, ok := programs.Risks[w.To]
-		words := strings.Fields(w.When)
+		words, err := expand(w.When, shared)
 		switch {
+		case err != nil:
+			return err
 		case !ok || to <= c.Risk || c.Risk == programs.NoRisk:
 			return fmt.Errorf("%q is not worse than %q", w.To, e.Risk)
 		case len(words) == 0:

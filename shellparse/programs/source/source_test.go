@@ -47,11 +47,12 @@ func TestTableIsCurrent(t *testing.T) {
 // TestMistakes holds that the loader refuses what cannot be meant, and says where it stands.
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"- names: a\n  options: -x -y,-x":                                    "a.yaml:2: option \"-x\" stands there twice",
-		"- names: a\n  options: -x=Z":                                        "unknown letter",
-		"- names: a\n  options: -x=!w":                                       "want one letter",
-		"- names: a\n  options: --force!":                                    "stands after a colon",
-		"- names: a\n  options: '@none'":                                     "no shared options are called",
+		"- names: a\n  options: -x -y,-x": "a.yaml:2: option \"-x\" stands there twice",
+		"- names: a\n  options: -x=Z":     "unknown letter",
+		"- names: a\n  options: -x=!w":    "want one letter",
+		"- names: a\n  options: --force!": "stands after a colon",
+		"- names: a\n  options: '@none'":  "no shared list is called",
+		"- names: a\n  risk: WRITE\n  worse:\n    - when: '@none'\n      to: ESCALATION": "no shared list is called",
 		"- names: a\n  optoins: -x":                                          "optoins not found",
 		"- names: a a":                                                       "a.yaml:2: \"a\" stands in a.yaml:2 too",
 		"- names: a\n- names: a":                                             "a.yaml:3: \"a\" stands in a.yaml:2 too",
