@@ -332,10 +332,14 @@ func oneDocument(path string) error {
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var first, second yaml.Node
-	if decoder.Decode(&first) == nil && !errors.Is(decoder.Decode(&second), io.EOF) {
-		return fmt.Errorf("configuration %s: line %d: a second document begins after ---, and its keys would not count: put all keys into the first one", path, second.Line)
+	if decoder.Decode(&first) != nil || errors.Is(decoder.Decode(&second), io.EOF) {
+		return nil
 	}
-	return nil
+	where := ""
+	if second.Line > 0 { // 0 where the second one is no YAML
+		where = fmt.Sprintf("line %d: ", second.Line)
+	}
+	return fmt.Errorf("configuration %s: %sa second document begins after ---, and its keys would not count: put all keys into the first one", path, where)
 }
 
 var workerName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
