@@ -187,7 +187,7 @@ func (b *record) raise(r permissions.Risk) {
 }
 
 // statements raises the floor to the risk of the SQL and GraphQL that a tool without kind is given, in an argument or a
-// member of one: params.sql. A member that is not there may stand elsewhere.
+// member of one (params.sql). Where that member is missing, the statements may stand elsewhere.
 func (b *builder) statements(list []arguments.Argument) {
 	var names []string
 	for name, role := range b.record.tool.Roles {
@@ -198,26 +198,23 @@ func (b *builder) statements(list []arguments.Argument) {
 	slices.Sort(names)
 	for _, name := range names {
 		top, member, within := strings.Cut(name, ".")
-		i := slices.IndexFunc(list, func(a arguments.Argument) bool { return a.Name == top })
-		if i < 0 {
+		value, ok := valueOf(list, []string{top})
+		if !ok {
 			continue
 		}
-		a := list[i]
 		if within {
-			inner, _ := arguments.Members(a.Value)
-			at := slices.IndexFunc(inner, func(a arguments.Argument) bool { return a.Name == member })
-			if kindOf(a.Value) != '{' || at < 0 {
+			inner, _ := arguments.Members(value)
+			if value, ok = valueOf(inner, []string{member}); !ok {
 				b.record.floor = b.record.floor.Worse(permissions.Unknown)
 				continue
 			}
-			a = inner[at]
 		}
-		for _, s := range b.record.strings(a) {
-			b.record.note(kinds.SQL, s)
-			risk := commands.ServerSQL
-			if b.record.tool.Roles[name] == kinds.GraphQL {
-				risk = commands.GraphQL
-			}
+		role, risk := b.record.tool.Roles[name], commands.ServerSQL
+		if role == kinds.GraphQL {
+			risk = commands.GraphQL
+		}
+		for _, s := range b.record.strings(arguments.Argument{Name: name, Value: value}) {
+			b.record.note(role, s)
 			b.record.floor = b.record.floor.Worse(risk(s))
 		}
 	}
