@@ -65,8 +65,8 @@ func Patterns(c *Command) []Pattern {
 	return append(list, Pattern{words(c.Argv[:n]) + " *", false, opensNothing(c, n)})
 }
 
-// connects says that a command whose first n words name it connects to an address among the others. With other words it
-// could connect anywhere.
+// connects says that a command, named by its first n words, connects to an address among the others: a rule that leaves
+// those open would let it connect anywhere.
 func connects(argv []Word, n int) bool {
 	is := programs.Find(programs.Canonical(argv[0].Value))
 	return n == 1 && is.Is&(programs.Fetches|programs.Connects) != 0 ||

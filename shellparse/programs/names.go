@@ -9,8 +9,8 @@ import (
 var trustedDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true,
 	"/usr/local/sbin": true, "/opt/homebrew/bin": true}
 
-// NameOf reduces a path to its last element where only an administrator could have put it there, and leaves away the
-// ending that Windows adds to names of programs.
+// NameOf reduces a path to its last element where only an administrator could have put it there, and takes away the
+// ending that names of programs have on Windows.
 func NameOf(s string) string {
 	if !strings.Contains(s, "/") && len(s) > len(".exe") {
 		return strings.TrimSuffix(s, ".exe")

@@ -119,8 +119,8 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 	return unnamed
 }
 
-// takesAlong reports whether an address at a host that nobody has mentioned holds private text: a code, a name, or more
-// than a common word.
+// takesAlong reports whether an address at a host that nobody has mentioned holds private text that is more than a common
+// word: a long one, or one with a digit or a capital letter.
 func (q *flowQuestions) takesAlong(to string) bool {
 	if host := q.memory.Know(facts.HostOf(to)); host.Said != 0 || host.In != 0 {
 		return false

@@ -38,12 +38,13 @@ func inspectLookup(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// inspectFetch notes addresses that are no web pages, and requests that go to several places at once.
+// inspectFetch notes addresses that are no web pages, requests that go to several places at once, and what they change
+// there.
 func inspectFetch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	hosts, away := map[string]bool{}, false
 	addresses, items := slices.Clone(s.Operands), []word.Word(nil)
 	if c.Is(programs.Talks) {
-		addresses, items = request(s.Operands)
+		addresses, items = request(addresses)
 	}
 	for _, h := range s.Hits {
 		switch {
@@ -81,7 +82,7 @@ func sends(c *walk.Call, s *word.Scanned, items []word.Word) {
 	for _, h := range s.Hits {
 		switch name := h.Opt.Last; {
 		case name == "--request" || name == "--method":
-			if h.Value.Known && reads[strings.ToUpper(h.Value.Text)] {
+			if h.Value.Known && readingMethods[strings.ToUpper(h.Value.Text)] {
 				continue
 			}
 		case query || !slices.Contains(bodies, name):
@@ -94,33 +95,36 @@ func sends(c *walk.Call, s *word.Scanned, items []word.Word) {
 		c.Effect("sends its input")
 	}
 	for _, w := range items {
-		if !reads[strings.ToUpper(w.Text)] && !receives.MatchString(w.Text) {
+		if !readingMethods[strings.ToUpper(w.Text)] && !besideBody.MatchString(w.Text) {
 			c.EffectAt("sends "+w.Text, w)
 			return
 		}
 	}
 }
 
-// request parts the operands of HTTPie and xh: the address, and the method and items around it.
+// request divides the operands of HTTPie and xh: the address, and what stands around it, a method and items.
 func request(operands []word.Word) (address, items []word.Word) {
-	at := min(1, len(operands))
-	if len(operands) > 1 && letters.MatchString(operands[0].Text) {
-		at = 2
+	if len(operands) == 0 {
+		return nil, nil
 	}
-	return operands[max(at-1, 0):at], slices.Concat(operands[:max(at-1, 0)], operands[at:])
+	at := 0
+	if len(operands) > 1 && methodName.MatchString(operands[0].Text) {
+		at = 1
+	}
+	return []word.Word{operands[at]}, slices.Concat(operands[:at], operands[at+1:])
 }
 
 // bodies are options whose value a request carries.
 var bodies = strings.Fields("--data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string --json --post-data --body-data --raw")
 
-// reads are the methods of HTTP that change nothing.
-var reads = word.Set("GET HEAD OPTIONS")
+// readingMethods are the methods of HTTP that change nothing.
+var readingMethods = word.Set("GET HEAD OPTIONS")
 
-// letters is how HTTPie and xh recognize a method in front of an address.
-var letters = lazyregexp.New(`^[a-zA-Z]+$`)
+// methodName is how HTTPie and xh recognize a method in front of an address.
+var methodName = lazyregexp.New(`^[a-zA-Z]+$`)
 
-// receives are the items that a request carries beside its body: a header, and a part of the query.
-var receives = lazyregexp.New(`^[\w.-]+(?:==|:[^=])`)
+// besideBody matches the items that are no part of a request's body: a header, and a part of the query.
+var besideBody = lazyregexp.New(`^[\w.-]+(?:==|:[^=])`)
 
 // fetches looks at one address, and returns its host and whether that is another machine; "" when nothing of it is
 // known.

@@ -12,7 +12,8 @@ import (
 )
 
 // Manifests are the files that say what a build or a test runs, as globs over the lower-case base name, or
-// over the end of the path where they hold a slash. Those in capitals are names that folders have in lower case.
+// over the end of the path where they hold a slash. Names in capitals count in capitals alone: build is a
+// folder.
 var Manifests = []string{
 	"package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "pnpm-workspace.yaml", "bun.lock", "bun.lockb", "deno.json", "deno.jsonc",
 	"lerna.json", "nx.json", "turbo.json", "project.json", "tsconfig*.json", "babel.config.*", ".babelrc*", "vite.config.*", "vitest.config.*", "vitest.workspace.*",
