@@ -4476,15 +4476,24 @@ var row927 = Row{Options: &options926, Operands: "", Default: "", Style: 0, Subc
 var worse928 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
 
 var options929 = Options{List: []Option{
+	{"--check-hash-based-pycs", "--check-hash-based-pycs", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-B", "-B", 0, 0}, {"-E", "-E", 0, 0}, {"-I", "-I", 0, 0},
+	{"-O", "-O", 0, 0}, {"-OO", "-OO", 0, 0}, {"-P", "-P", 0, 0}, {"-S", "-S", 0, 0}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-W", "-W", 1, 0}, {"-X", "-X", 1, 0},
+	{"-b", "-b", 0, 0}, {"-c", "-c", 1, 99}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 120}, {"-m", "-m", 1, 77}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0},
+	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var language930 = Language{Options: &options929, Python: true}
+
+var options931 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output", "--output-file", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120},
 	{"--rcfile", "--rcfile", 1, 111}, {"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"--spelling-private-dict-file", "--spelling-private-dict-file", 1, 119}, {"-c", "-c", 1, 33}, {"-f", "--output-format", 1, 87}, {"-i", "-i", 1, 109},
 	{"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row930 = Row{Options: &options929, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row932 = Row{Options: &options931, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options931 = Options{List: []Option{
+var options933 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
 	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
 	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 1, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
@@ -4498,13 +4507,13 @@ var options931 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row932 = Row{Options: &options931, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row934 = Row{Options: &options933, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse933 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse935 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse934 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse936 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts935 = []Act{
+var acts937 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4531,7 +4540,7 @@ var acts935 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts936 = []Act{
+var acts938 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4548,13 +4557,13 @@ var acts936 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options937 = Options{List: []Option{
+var options939 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper938 = Wrapper{Options: &options937, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper940 = Wrapper{Options: &options939, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts939 = []Act{
+var acts941 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4569,18 +4578,18 @@ var acts939 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options940 = Options{List: []Option{
+var options942 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options941 = Options{List: []Option{
+var options943 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row942 = Row{Options: &options941, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row944 = Row{Options: &options943, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts943 = []Act{
+var acts945 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4610,15 +4619,15 @@ var acts943 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options944 = Options{List: []Option{
+var options946 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper945 = Wrapper{Options: &options944, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper947 = Wrapper{Options: &options946, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts946 = []Act{
+var acts948 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4636,7 +4645,7 @@ var acts946 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts947 = []Act{
+var acts949 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4647,7 +4656,7 @@ var acts947 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options948 = Options{List: []Option{
+var options950 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4655,37 +4664,37 @@ var options948 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row949 = Row{Options: &options948, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row951 = Row{Options: &options950, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options950 = Options{List: []Option{
+var options952 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row951 = Row{Options: &options950, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row953 = Row{Options: &options952, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options952 = Options{List: []Option{
+var options954 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row953 = Row{Options: &options952, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row955 = Row{Options: &options954, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse954 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse956 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options955 = Options{List: []Option{
+var options957 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row956 = Row{Options: &options955, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row958 = Row{Options: &options957, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options957 = Options{List: []Option{
+var options959 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4694,11 +4703,11 @@ var options957 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row958 = Row{Options: &options957, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row960 = Row{Options: &options959, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse959 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse961 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts960 = []Act{
+var acts962 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4710,39 +4719,39 @@ var acts960 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var options961 = Options{List: []Option{
+var options963 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--cache-root", "--cache-root", 1, 116}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120},
 	{"--out", "--out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109},
 	{"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row964 = Row{Options: &options963, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options963 = Options{List: []Option{
+var options965 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language964 = Language{Options: &options963, Python: false}
+var language966 = Language{Options: &options965, Python: false}
 
-var options965 = Options{List: []Option{
+var options967 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row966 = Row{Options: &options965, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row968 = Row{Options: &options967, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse967 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse969 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options968 = Options{List: []Option{
+var options970 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row969 = Row{Options: &options968, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row971 = Row{Options: &options970, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options970 = Options{List: []Option{
+var options972 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4751,37 +4760,37 @@ var options970 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row971 = Row{Options: &options970, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row973 = Row{Options: &options972, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options972 = Options{List: []Option{
+var options974 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper973 = Wrapper{Options: &options972, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper975 = Wrapper{Options: &options974, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options974 = Options{List: []Option{
+var options976 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--print", "--print", 1, 87},
 	{"--sysroot", "--sysroot", 1, 120}, {"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row975 = Row{Options: &options974, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row977 = Row{Options: &options976, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options976 = Options{List: []Option{
+var options978 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row977 = Row{Options: &options976, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row979 = Row{Options: &options978, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options978 = Options{List: []Option{
+var options980 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row979 = Row{Options: &options978, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row981 = Row{Options: &options980, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options980 = Options{List: []Option{
+var options982 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4793,187 +4802,194 @@ var options980 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row981 = Row{Options: &options980, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row983 = Row{Options: &options982, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options982 = Options{List: []Option{
+var options984 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row983 = Row{Options: &options982, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options984 = Options{List: []Option{
-	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
-	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row985 = Row{Options: &options984, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row985 = Row{Options: &options984, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options986 = Options{List: []Option{
+	{"-B", "-B", 0, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-M", "-M", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 1, 120},
+	{"-X", "-X", 1, 0}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row987 = Row{Options: &options986, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options988 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row987 = Row{Options: &options986, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row989 = Row{Options: &options988, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options988 = Options{List: []Option{
+var options990 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
-	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
+	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "-l", 3, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row989 = Row{Options: &options988, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row991 = Row{Options: &options990, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse990 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse992 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options991 = Options{List: []Option{
+var options993 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row992 = Row{Options: &options991, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row994 = Row{Options: &options993, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts993 = []Act{
+var acts995 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options994 = Options{List: []Option{
+var options996 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper995 = Wrapper{Options: &options994, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
-
-var options996 = Options{List: []Option{
-	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
-	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row997 = Row{Options: &options996, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper997 = Wrapper{Options: &options996, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
 var options998 = Options{List: []Option{
-	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
-	{"-x", "--remove", 1, 0},
+	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
+	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row999 = Row{Options: &options998, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options1000 = Options{List: []Option{
+	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
+	{"-x", "--remove", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row1001 = Row{Options: &options1000, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1002 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1001 = Wrapper{Options: &options1000, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1003 = Wrapper{Options: &options1002, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1002 = Options{List: []Option{
+var options1004 = Options{List: []Option{
+	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
+	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row1005 = Row{Options: &options1004, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1006 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1003 = Wrapper{Options: &options1002, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1007 = Wrapper{Options: &options1006, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options1004 = Options{List: []Option{
+var options1008 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1005 = Row{Options: &options1004, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1009 = Row{Options: &options1008, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1006 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1007 = Row{Options: &options1006, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row1011 = Row{Options: &options1010, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options1008 = Options{List: []Option{
+var options1012 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1009 = Row{Options: &options1008, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1013 = Row{Options: &options1012, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1010 = Options{List: []Option{
+var options1014 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"--repeat", "--repeat", 0, 0}, {"--zero-terminated", "--zero-terminated", 0, 0}, {"-e", "--echo", 0, 0},
 	{"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0}, {"-o", "--output", 1, 119}, {"-r", "--repeat", 0, 0}, {"-z", "--zero-terminated", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1011 = Row{Options: &options1010, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1015 = Row{Options: &options1014, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1012 = Options{List: []Option{
+var options1016 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1013 = Wrapper{Options: &options1012, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper1017 = Wrapper{Options: &options1016, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options1014 = Options{List: []Option{
+var options1018 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1015 = Wrapper{Options: &options1014, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper1019 = Wrapper{Options: &options1018, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options1016 = Options{List: []Option{
-	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
-	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
-	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
+var options1020 = Options{List: []Option{
+	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--check", "--check", 2, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119},
+	{"--parallel", "--parallel", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 0, 0}, {"-k", "--key", 1, 0},
+	{"-m", "-m", 0, 0}, {"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1017 = Row{Options: &options1016, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1021 = Row{Options: &options1020, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1018 = Options{List: []Option{
+var options1022 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1019 = Row{Options: &options1018, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1023 = Row{Options: &options1022, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1020 = Options{List: []Option{
+var options1024 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1021 = Row{Options: &options1020, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1025 = Row{Options: &options1024, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1022 = Options{List: []Option{
+var options1026 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1023 = Row{Options: &options1022, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1027 = Row{Options: &options1026, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1024 = Options{List: []Option{
+var options1028 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1025 = Row{Options: &options1024, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1029 = Row{Options: &options1028, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1026 = Options{List: []Option{
+var options1030 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1027 = Row{Options: &options1026, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row1031 = Row{Options: &options1030, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options1028 = Options{List: []Option{
+var options1032 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1029 = Wrapper{Options: &options1028, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1033 = Wrapper{Options: &options1032, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1030 = Options{List: []Option{
+var options1034 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1031 = Row{Options: &options1030, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1035 = Row{Options: &options1034, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1032 = Options{List: []Option{
+var options1036 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4983,28 +4999,28 @@ var options1032 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1033 = Row{Options: &options1032, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1037 = Row{Options: &options1036, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1034 = Options{List: []Option{
+var options1038 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1035 = Row{Options: &options1034, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1036 = Options{List: []Option{
+var options1040 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1037 = Wrapper{Options: &options1036, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1041 = Wrapper{Options: &options1040, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1038 = Options{List: []Option{
+var options1042 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1039 = Row{Options: &options1038, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1043 = Row{Options: &options1042, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1040 = Options{List: []Option{
+var options1044 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -5014,9 +5030,9 @@ var options1040 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1041 = Wrapper{Options: &options1040, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1045 = Wrapper{Options: &options1044, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts1042 = []Act{
+var acts1046 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -5036,16 +5052,16 @@ var acts1042 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options1043 = Options{List: []Option{
+var options1047 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1044 = Row{Options: &options1043, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1048 = Row{Options: &options1047, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1045 = Options{List: []Option{
+var options1049 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -5053,19 +5069,19 @@ var options1045 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1046 = Row{Options: &options1045, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1050 = Row{Options: &options1049, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1047 = Options{List: []Option{
+var options1051 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1048 = Row{Options: &options1047, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1052 = Row{Options: &options1051, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1049 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse1053 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts1050 = []Act{
+var acts1054 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -5074,17 +5090,17 @@ var acts1050 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1051 = Options{List: []Option{
+var options1055 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1052 = Row{Options: &options1051, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1053 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1057 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1054 = Options{List: []Option{
+var options1058 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -5093,21 +5109,21 @@ var options1054 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1055 = Wrapper{Options: &options1054, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper1059 = Wrapper{Options: &options1058, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options1056 = Options{List: []Option{
+var options1060 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1057 = Row{Options: &options1056, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1061 = Row{Options: &options1060, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1058 = Options{List: []Option{
+var options1062 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1059 = Row{Options: &options1058, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1063 = Row{Options: &options1062, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1060 = Options{List: []Option{
+var options1064 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -5116,17 +5132,17 @@ var options1060 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1061 = Row{Options: &options1060, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1065 = Row{Options: &options1064, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1062 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1066 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1063 = []Act{
+var acts1067 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1064 = Options{List: []Option{
+var options1068 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -5137,20 +5153,20 @@ var options1064 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1065 = Row{Options: &options1064, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1069 = Row{Options: &options1068, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row1066 = Row{Options: &options1020, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1070 = Row{Options: &options1024, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1067 = []Worse{{When: []string{"/*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1071 = []Worse{{When: []string{"/*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1068 = Options{List: []Option{
+var options1072 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1069 = Wrapper{Options: &options1068, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1073 = Wrapper{Options: &options1072, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1070 = Options{List: []Option{
+var options1074 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -5159,21 +5175,21 @@ var options1070 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1071 = Row{Options: &options1070, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1075 = Row{Options: &options1074, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1072 = Options{List: []Option{
+var options1076 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1073 = Row{Options: &options1072, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1077 = Row{Options: &options1076, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1074 = Options{List: []Option{
+var options1078 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1075 = Row{Options: &options1074, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1079 = Row{Options: &options1078, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1076 = []Act{
+var acts1080 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -5187,102 +5203,102 @@ var acts1076 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1077 = Options{List: []Option{
+var options1081 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1078 = Row{Options: &options1077, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1082 = Row{Options: &options1081, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1079 = Options{List: []Option{
+var options1083 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1080 = Row{Options: &options1079, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1084 = Row{Options: &options1083, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1081 = Options{List: []Option{
+var options1085 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1082 = Row{Options: &options1081, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1086 = Row{Options: &options1085, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1083 = Options{List: []Option{
+var options1087 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1084 = Wrapper{Options: &options1083, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1088 = Wrapper{Options: &options1087, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1085 = Options{List: []Option{
+var options1089 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1086 = Wrapper{Options: &options1085, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1090 = Wrapper{Options: &options1089, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1087 = Options{List: []Option{
+var options1091 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1088 = Row{Options: &options1087, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1092 = Row{Options: &options1091, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1089 = Options{List: []Option{
+var options1093 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1090 = Row{Options: &options1089, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1094 = Row{Options: &options1093, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1091 = Options{List: []Option{
+var options1095 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1092 = Wrapper{Options: &options1091, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
-
-var options1093 = Options{List: []Option{
-	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
-	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row1094 = Row{Options: &options1093, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options1095 = Options{List: []Option{
-	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
-	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row1096 = Row{Options: &options1095, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper1096 = Wrapper{Options: &options1095, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
 var options1097 = Options{List: []Option{
-	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
+	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
+	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row1098 = Row{Options: &options1097, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options1099 = Options{List: []Option{
+	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
+	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row1100 = Row{Options: &options1099, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1101 = Options{List: []Option{
+	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row1102 = Row{Options: &options1101, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1103 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1100 = Wrapper{Options: &options1099, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1104 = Wrapper{Options: &options1103, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1101 = Options{List: []Option{
+var options1105 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1102 = Row{Options: &options1101, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1106 = Row{Options: &options1105, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1103 = Options{List: []Option{
+var options1107 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5290,50 +5306,50 @@ var options1103 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1104 = Row{Options: &options1103, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1108 = Row{Options: &options1107, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1105 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1109 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1106 = Options{List: []Option{
+var options1110 = Options{List: []Option{
 	{"--config", "--config", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 120}, {"--error", "--ignore", 1, 0}, {"--exit-zero", "--exit-zero", 0, 0}, {"--extra-search-path", "--extra-search-path", 1, 111}, {"--fix", "--fix", 0, 109}, {"--ignore", "--ignore", 1, 0},
 	{"--output-format", "--output-format", 1, 0}, {"--project", "--project", 1, 100}, {"--python", "--venv", 1, 120}, {"--typeshed", "--custom-typeshed-dir", 1, 120}, {"--venv", "--venv", 1, 120}, {"--warn", "--ignore", 1, 0}, {"-W", "-W", 0, 0}, {"-c", "--config", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1107 = Row{Options: &options1106, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1111 = Row{Options: &options1110, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1108 = Options{List: []Option{
+var options1112 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1109 = Row{Options: &options1108, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1113 = Row{Options: &options1112, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1110 = []Act{
+var acts1114 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1111 = Options{List: []Option{
+var options1115 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1112 = Wrapper{Options: &options1111, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1116 = Wrapper{Options: &options1115, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1113 = Options{List: []Option{
+var options1117 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1114 = Row{Options: &options1113, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1118 = Row{Options: &options1117, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1115 = Options{List: []Option{
+var options1119 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1116 = Row{Options: &options1115, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1120 = Row{Options: &options1119, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1117 = Options{List: []Option{
+var options1121 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5341,25 +5357,25 @@ var options1117 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1118 = Wrapper{Options: &options1117, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1122 = Wrapper{Options: &options1121, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1119 = Options{List: []Option{
+var options1123 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1120 = Row{Options: &options1119, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1124 = Row{Options: &options1123, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1121 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1125 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1122 = Options{List: []Option{
+var options1126 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1123 = Row{Options: &options1122, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1127 = Row{Options: &options1126, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1124 = []Act{
+var acts1128 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5381,33 +5397,33 @@ var acts1124 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1125 = Options{List: []Option{
+var options1129 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1126 = Row{Options: &options1125, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1130 = Row{Options: &options1129, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1127 = Options{List: []Option{
+var options1131 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1128 = Row{Options: &options1127, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1132 = Row{Options: &options1131, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1129 = Options{List: []Option{
+var options1133 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1130 = Row{Options: &options1129, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1134 = Row{Options: &options1133, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1131 = Options{List: []Option{
+var options1135 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5417,26 +5433,26 @@ var options1131 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1132 = Wrapper{Options: &options1131, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1136 = Wrapper{Options: &options1135, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1133 = Options{List: []Option{
+var options1137 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1134 = Wrapper{Options: &options1133, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1138 = Wrapper{Options: &options1137, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1135 = Options{List: []Option{
+var options1139 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1136 = Row{Options: &options1135, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1140 = Row{Options: &options1139, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1137 = Row{Options: &options1135, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1141 = Row{Options: &options1139, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1138 = Options{List: []Option{
+var options1142 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5447,9 +5463,9 @@ var options1138 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1139 = Row{Options: &options1138, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1143 = Row{Options: &options1142, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1140 = Options{List: []Option{
+var options1144 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5457,9 +5473,9 @@ var options1140 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1141 = Wrapper{Options: &options1140, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1145 = Wrapper{Options: &options1144, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1142 = Options{List: []Option{
+var options1146 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5469,15 +5485,15 @@ var options1142 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1143 = Wrapper{Options: &options1142, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1147 = Wrapper{Options: &options1146, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1144 = Options{List: []Option{
+var options1148 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1145 = Row{Options: &options1144, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1149 = Row{Options: &options1148, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1146 = Options{List: []Option{
+var options1150 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5489,26 +5505,26 @@ var options1146 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1147 = Row{Options: &options1146, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1151 = Row{Options: &options1150, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1148 = []Act{
+var acts1152 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1149 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1153 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1150 = Options{List: []Option{
+var options1154 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1151 = Row{Options: &options1150, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1155 = Row{Options: &options1154, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1152 = []Act{
+var acts1156 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5532,79 +5548,82 @@ var acts1152 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1153 = Options{List: []Option{
+var options1157 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1154 = Wrapper{Options: &options1153, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1158 = Wrapper{Options: &options1157, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1155 = Options{List: []Option{
+var options1159 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1156 = Row{Options: &options1155, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1160 = Row{Options: &options1159, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1157 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1161 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1158 = Options{List: []Option{
+var options1162 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1159 = Row{Options: &options1158, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1163 = Row{Options: &options1162, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1160 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1164 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1161 = Options{List: []Option{
-	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
-	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
+var options1165 = Options{List: []Option{
+	{"-C", "-capitalize", 0, 0}, {"-E", "-EBCDIC", 0, 0}, {"-EBCDIC", "-EBCDIC", 0, 0}, {"-R", "-R", 1, 0}, {"-a", "-autoskip", 0, 0}, {"-autoskip", "-autoskip", 0, 0}, {"-b", "-bits", 0, 0}, {"-bits", "-bits", 0, 0},
+	{"-c", "-cols", 1, 0}, {"-capitalize", "-capitalize", 0, 0}, {"-cols", "-cols", 1, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-h", "-help", 0, 0},
+	{"-help", "-help", 0, 0}, {"-i", "-include", 0, 0}, {"-include", "-include", 0, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0}, {"-name", "-name", 1, 0}, {"-o", "-o", 1, 0},
+	{"-p", "-postscript", 0, 0}, {"-plain", "-postscript", 0, 0}, {"-postscript", "-postscript", 0, 0}, {"-ps", "-postscript", 0, 0}, {"-r", "-revert", 0, 0}, {"-revert", "-revert", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
+	{"-t", "-t", 0, 0}, {"-u", "-uppercase", 0, 0}, {"-uppercase", "-uppercase", 0, 0}, {"-v", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1162 = Row{Options: &options1161, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1166 = Row{Options: &options1165, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1163 = Options{List: []Option{
+var options1167 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1164 = Row{Options: &options1163, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1168 = Row{Options: &options1167, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1165 = Options{List: []Option{
+var options1169 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1166 = Row{Options: &options1165, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1170 = Row{Options: &options1169, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1167 = Options{List: []Option{
+var options1171 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1168 = Row{Options: &options1167, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1172 = Row{Options: &options1171, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1169 = Options{List: []Option{
+var options1173 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"--yaml-output", "--yaml-output", 0, 0}, {"-0", "--nul-output", 0, 0}, {"-C", "--colors", 0, 0}, {"-I", "--indent", 1, 0}, {"-M", "--no-colors", 0, 0}, {"-N", "--no-doc", 0, 0}, {"-P", "--prettyPrint", 0, 0},
 	{"-S", "-S", 0, 0}, {"-V", "--version", 0, 0}, {"-Y", "-Y", 0, 0}, {"-c", "-c", 0, 0}, {"-e", "--exit-status", 0, 0}, {"-f", "--front-matter", 1, 120}, {"-h", "--help", 0, 0}, {"-i", "--inplace", 0, 109},
-	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
+	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "-r", 0, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1170 = Row{Options: &options1169, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1174 = Row{Options: &options1173, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1171 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1175 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1172 = Options{List: []Option{
+var options1176 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5612,15 +5631,15 @@ var options1172 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1173 = Row{Options: &options1172, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1177 = Row{Options: &options1176, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1174 = Options{List: []Option{
+var options1178 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1175 = Row{Options: &options1174, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1179 = Row{Options: &options1178, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -8530,7 +8549,7 @@ var commands = [...]Command{
 	{Name: "pwconv", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "pwsh", Row: &row60, Language: &language8, Is: 0x100000, Risk: 5},
-	{Name: "py", Like: "python"},
+	{Name: "py", Language: &language930, Arity: 2, Handler: "module", Is: 0x200080410, Like: "python"},
 	{Name: "py-spy", Is: 0x4},
 	{Name: "py_compile", Row: &row229, Inspector: "compiled", Risk: 2},
 	{Name: "pycodestyle", Row: &row62},
@@ -8541,12 +8560,12 @@ var commands = [...]Command{
 	{Name: "pyenv install", Is: 0x100000},
 	{Name: "pyflakes", Row: &row62},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row930, Is: 0x80008, Risk: 2, Worse: worse92},
+	{Name: "pylint", Row: &row932, Is: 0x80008, Risk: 2, Worse: worse92},
 	{Name: "pypy", Language: &language113, Handler: "module"},
 	{Name: "pypy3", Language: &language113, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row930, Is: 0x80008, Risk: 2, Worse: worse92},
+	{Name: "pyright", Row: &row932, Is: 0x80008, Risk: 2, Worse: worse92},
 	{Name: "pyspark", Row: &row106},
-	{Name: "pytest", Row: &row932, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row934, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language113, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
@@ -8561,13 +8580,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse933},
-	{Name: "python -m pip download", Risk: 4, Worse: worse934},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse933},
-	{Name: "python -m pip install", Risk: 4, Worse: worse934},
-	{Name: "python -m pip list", Risk: 1, Worse: worse933},
-	{Name: "python -m pip show", Risk: 1, Worse: worse933},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse934},
+	{Name: "python -m pip check", Risk: 1, Worse: worse935},
+	{Name: "python -m pip download", Risk: 4, Worse: worse936},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse935},
+	{Name: "python -m pip install", Risk: 4, Worse: worse936},
+	{Name: "python -m pip list", Risk: 1, Worse: worse935},
+	{Name: "python -m pip show", Risk: 1, Worse: worse935},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse936},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8629,7 +8648,7 @@ var commands = [...]Command{
 	{Name: "racket", Language: &language8, Risk: 5},
 	{Name: "raco", Row: &row141, Is: 0x100000},
 	{Name: "radare2", Row: &row106},
-	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts935},
+	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts937},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8644,9 +8663,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts936},
-	{Name: "railway run", Wrapper: &wrapper938},
-	{Name: "rake", Row: &row123, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts935},
+	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts938},
+	{Name: "railway run", Wrapper: &wrapper940},
+	{Name: "rake", Row: &row123, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts937},
 	{Name: "raku", Language: &language8},
 	{Name: "rambler", Destroys: acts55},
 	{Name: "rancher", Destroys: acts41},
@@ -8659,26 +8678,26 @@ var commands = [...]Command{
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
 	{Name: "rc-service", Is: 0x100000000000, Destroys: acts409},
-	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts939, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options940},
+	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts941, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options942},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options940},
-	{Name: "rclone copyto", Transfer: &options940},
+	{Name: "rclone copy", Transfer: &options942},
+	{Name: "rclone copyto", Transfer: &options942},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options940, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options940, Risk: 6},
+	{Name: "rclone move", Transfer: &options942, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options942, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options940, Risk: 6},
+	{Name: "rclone sync", Transfer: &options942, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts57},
 	{Name: "rdmd", Is: 0x1200},
 	{Name: "react-scripts", Row: &row682, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row942, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row944, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x400000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
@@ -8691,7 +8710,7 @@ var commands = [...]Command{
 	{Name: "recordio", Is: 0x4},
 	{Name: "red", Row: &row220},
 	{Name: "redirfd", Is: 0x4},
-	{Name: "redis-cli", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Parent: true, Destroys: acts943},
+	{Name: "redis-cli", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Parent: true, Destroys: acts945},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8734,8 +8753,8 @@ var commands = [...]Command{
 	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row116},
 	{Name: "refinery", Destroys: acts55},
-	{Name: "reflex", Wrapper: &wrapper945},
-	{Name: "reg", Destroys: acts946},
+	{Name: "reflex", Wrapper: &wrapper947},
+	{Name: "reg", Destroys: acts948},
 	{Name: "regctl", Destroys: acts253},
 	{Name: "regedit", Destroys: acts111},
 	{Name: "regina", Language: &language8},
@@ -8744,7 +8763,7 @@ var commands = [...]Command{
 	{Name: "release-please", Destroys: acts59},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts947},
+	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts949},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts150},
 	{Name: "repo forall", Wrapper: &wrapper619},
@@ -8758,7 +8777,7 @@ var commands = [...]Command{
 	{Name: "revive", Row: &row372},
 	{Name: "rexec", Row: &row42},
 	{Name: "rexx", Language: &language8},
-	{Name: "rg", Row: &row949, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row951, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
 	{Name: "rimraf", Row: &row286, Is: 0x80000, Destroys: acts284, Wipes: "removed"},
@@ -8770,52 +8789,52 @@ var commands = [...]Command{
 	{Name: "rmdir", Row: &row286, Is: 0x100020, Risk: 3, Destroys: acts284, Wipes: "removed"},
 	{Name: "rmmod", Risk: 7},
 	{Name: "rmuser", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "rollup", Row: &row951, Is: 0x2000080018, Risk: 2},
+	{Name: "rollup", Row: &row953, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
 	{Name: "route", Risk: 1, Worse: worse134, Destroys: acts363},
 	{Name: "rovodev", Is: 0x100000000},
 	{Name: "rpk", Destroys: acts696},
-	{Name: "rpm", Row: &row953, Risk: 5, Parent: true, Destroys: acts356},
-	{Name: "rpm --query", Risk: 1, Worse: worse954},
-	{Name: "rpm --version", Risk: 1, Worse: worse954},
-	{Name: "rpm -V", Risk: 1, Worse: worse954},
-	{Name: "rpm -Va", Risk: 1, Worse: worse954},
-	{Name: "rpm -q", Risk: 1, Worse: worse954},
-	{Name: "rpm -qR", Risk: 1, Worse: worse954},
-	{Name: "rpm -qa", Risk: 1, Worse: worse954},
-	{Name: "rpm -qai", Risk: 1, Worse: worse954},
-	{Name: "rpm -qal", Risk: 1, Worse: worse954},
-	{Name: "rpm -qc", Risk: 1, Worse: worse954},
-	{Name: "rpm -qd", Risk: 1, Worse: worse954},
-	{Name: "rpm -qf", Risk: 1, Worse: worse954},
-	{Name: "rpm -qi", Risk: 1, Worse: worse954},
-	{Name: "rpm -ql", Risk: 1, Worse: worse954},
+	{Name: "rpm", Row: &row955, Risk: 5, Parent: true, Destroys: acts356},
+	{Name: "rpm --query", Risk: 1, Worse: worse956},
+	{Name: "rpm --version", Risk: 1, Worse: worse956},
+	{Name: "rpm -V", Risk: 1, Worse: worse956},
+	{Name: "rpm -Va", Risk: 1, Worse: worse956},
+	{Name: "rpm -q", Risk: 1, Worse: worse956},
+	{Name: "rpm -qR", Risk: 1, Worse: worse956},
+	{Name: "rpm -qa", Risk: 1, Worse: worse956},
+	{Name: "rpm -qai", Risk: 1, Worse: worse956},
+	{Name: "rpm -qal", Risk: 1, Worse: worse956},
+	{Name: "rpm -qc", Risk: 1, Worse: worse956},
+	{Name: "rpm -qd", Risk: 1, Worse: worse956},
+	{Name: "rpm -qf", Risk: 1, Worse: worse956},
+	{Name: "rpm -qi", Risk: 1, Worse: worse956},
+	{Name: "rpm -ql", Risk: 1, Worse: worse956},
 	{Name: "rpm-ostree", Destroys: acts33},
-	{Name: "rpmquery", Row: &row953},
+	{Name: "rpmquery", Row: &row955},
 	{Name: "rqlite", Is: 0x4000000},
 	{Name: "rr", Row: &row106, Wrapper: &wrapper861},
 	{Name: "rsh", Row: &row42},
 	{Name: "rsnapshot", Destroys: acts57},
-	{Name: "rspec", Row: &row956, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row958, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse959, Destroys: acts960, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row958, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row960, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse961, Destroys: acts962, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
 	{Name: "rtx exec", Wrapper: &wrapper767},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row962, Is: 0x80008, Risk: 2, Worse: worse109},
-	{Name: "ruby", Language: &language964, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row966, Risk: 1, Worse: worse967},
-	{Name: "ruff", Row: &row969, Is: 0x80200, Risk: 2, Worse: worse109, Parent: true},
-	{Name: "ruff analyze", Row: &row971},
-	{Name: "ruff check", Row: &row971},
+	{Name: "rubocop", Row: &row964, Is: 0x80008, Risk: 2, Worse: worse109},
+	{Name: "ruby", Language: &language966, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row968, Risk: 1, Worse: worse969},
+	{Name: "ruff", Row: &row971, Is: 0x80200, Risk: 2, Worse: worse109, Parent: true},
+	{Name: "ruff analyze", Row: &row973},
+	{Name: "ruff check", Row: &row973},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row971, Inspector: "formatter", Risk: 3},
+	{Name: "ruff format", Row: &row973, Inspector: "formatter", Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-this-one", Is: 0x4},
-	{Name: "run0", Wrapper: &wrapper973, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper975, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row60},
 	{Name: "runghc", Language: &language8, Is: 0x100200},
@@ -8826,16 +8845,16 @@ var commands = [...]Command{
 	{Name: "rush-pnpm"},
 	{Name: "rush-pnpm exec", Wrapper: &wrapper619},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row975, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row977, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row977, Is: 0x8, Risk: 3},
+	{Name: "rustfmt", Row: &row979, Is: 0x8, Risk: 3},
 	{Name: "rustup", Row: &row400, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts33},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row979, Risk: 1},
+	{Name: "rustup show", Row: &row981, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row979, Risk: 1},
+	{Name: "rustup which", Row: &row981, Risk: 1},
 	{Name: "rview", Row: &row220},
 	{Name: "rvim", Row: &row220},
 	{Name: "rxvt", Is: 0x4},
@@ -8871,7 +8890,7 @@ var commands = [...]Command{
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language8},
-	{Name: "sbt", Row: &row981, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts605},
+	{Name: "sbt", Row: &row983, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts605},
 	{Name: "sbt console", Is: 0x800},
 	{Name: "sc", Destroys: acts409},
 	{Name: "scala", Row: &row674, Language: &language8, Is: 0x1200},
@@ -8882,20 +8901,20 @@ var commands = [...]Command{
 	{Name: "scalene", Language: &language1},
 	{Name: "scaleway", Destroys: acts199},
 	{Name: "scan-build", Wrapper: &wrapper12},
-	{Name: "scc", Row: &row983, Risk: 1},
+	{Name: "scc", Row: &row985, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper12},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schedtool", Is: 0x4},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row123, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "scp", Row: &row985, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row987, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts90},
 	{Name: "scutil", Destroys: acts111},
 	{Name: "scw", Row: &row28, Destroys: acts199},
-	{Name: "sdiff", Row: &row987, Risk: 1},
+	{Name: "sdiff", Row: &row989, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts55},
 	{Name: "sea-orm-cli", Destroys: acts55},
@@ -8903,32 +8922,32 @@ var commands = [...]Command{
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Parent: true, Destroys: acts22},
 	{Name: "security authorizationdb", Risk: 7},
 	{Name: "security execute-with-privileges", Risk: 7},
-	{Name: "sed", Row: &row989, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse990},
+	{Name: "sed", Row: &row991, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse992},
 	{Name: "sem", Is: 0x4},
 	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts819},
-	{Name: "semgrep", Row: &row992, Risk: 2, Worse: worse92},
+	{Name: "semgrep", Row: &row994, Risk: 2, Worse: worse92},
 	{Name: "sendemail", Destroys: acts21},
 	{Name: "sendmail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
 	{Name: "sendxmpp", Destroys: acts16},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts993},
-	{Name: "sequelize-cli", Destroys: acts993},
+	{Name: "sequelize", Arity: 2, Destroys: acts995},
+	{Name: "sequelize-cli", Destroys: acts995},
 	{Name: "serverless", Row: &row28, Risk: 5, Worse: worse29, Destroys: acts40},
 	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts409},
 	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse909, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper995},
+	{Name: "setarch", Wrapper: &wrapper997},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts10},
-	{Name: "setfacl", Row: &row997, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row999},
+	{Name: "setfacl", Row: &row999, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row1001},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
 	{Name: "setpriv", Wrapper: &wrapper596, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper1001},
+	{Name: "setsid", Wrapper: &wrapper1003},
 	{Name: "setuidgid", Wrapper: &wrapper596, Is: 0x1},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts90},
-	{Name: "sftp", Row: &row985, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper1003, Is: 0x1},
+	{Name: "sftp", Row: &row1005, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper1007, Is: 0x1},
 	{Name: "sg_format", Destroys: acts90},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts90},
 	{Name: "sgpt", Is: 0x100000000},
@@ -8938,14 +8957,14 @@ var commands = [...]Command{
 	{Name: "sha256sum", Row: &row757, Risk: 1},
 	{Name: "sha384sum", Row: &row757, Risk: 1},
 	{Name: "sha512sum", Row: &row757, Risk: 1},
-	{Name: "shasum", Row: &row1005, Risk: 1},
+	{Name: "shasum", Row: &row1009, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
 	{Name: "shellcheck", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "shfmt", Row: &row1007, Risk: 2, Worse: worse92},
+	{Name: "shfmt", Row: &row1011, Risk: 2, Worse: worse92},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row1009, Is: 0x4000100020, Risk: 6, Destroys: acts284, Wipes: "files"},
-	{Name: "shuf", Row: &row1011, Risk: 1},
+	{Name: "shred", Row: &row1013, Is: 0x4000100020, Risk: 6, Destroys: acts284, Wipes: "files"},
+	{Name: "shuf", Row: &row1015, Risk: 1},
 	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts610},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts16},
@@ -8978,9 +8997,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper12},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper1013},
-	{Name: "sops exec-file", Wrapper: &wrapper1015},
-	{Name: "sort", Row: &row1017, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper1017},
+	{Name: "sops exec-file", Wrapper: &wrapper1019},
+	{Name: "sort", Row: &row1021, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -8988,10 +9007,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row106},
 	{Name: "spark-sql", Row: &row106, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts111},
-	{Name: "sphinx-build", Row: &row1019, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row1023, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
 	{Name: "split", Row: &row258, Risk: 3},
-	{Name: "sponge", Row: &row1021, Is: 0x20},
+	{Name: "sponge", Row: &row1025, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -9003,7 +9022,7 @@ var commands = [...]Command{
 	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row106, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row1023, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row1027, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row106, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row106},
@@ -9012,17 +9031,17 @@ var commands = [...]Command{
 	{Name: "sqlx", Destroys: acts55},
 	{Name: "srm", Row: &row286, Is: 0x100000, Risk: 6, Destroys: acts284, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row1025, Risk: 1},
+	{Name: "ss", Row: &row1029, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row1027, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row1027, Wrapper: &wrapper1029, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row1031, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row1031, Wrapper: &wrapper1033, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row1031, Is: 0x80000100000, Risk: 5, Destroys: acts22},
+	{Name: "ssh-keygen", Row: &row1035, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts21},
 	{Name: "sst", Destroys: acts26},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row1033, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts157},
+	{Name: "stack", Row: &row1037, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts157},
 	{Name: "stack bench", Risk: 2, Worse: worse134},
 	{Name: "stack build", Risk: 2, Worse: worse134},
 	{Name: "stack eval", Is: 0x800},
@@ -9040,9 +9059,9 @@ var commands = [...]Command{
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row1035, Is: 0x400080000000000, Risk: 1},
+	{Name: "stat", Row: &row1039, Is: 0x400080000000000, Risk: 1},
 	{Name: "staticcheck", Row: &row372, Is: 0x8, Risk: 2, Worse: worse92},
-	{Name: "stdbuf", Wrapper: &wrapper1037, Is: 0x800000000000000},
+	{Name: "stdbuf", Wrapper: &wrapper1041, Is: 0x800000000000000},
 	{Name: "steampipe", Row: &row106},
 	{Name: "step", Is: 0x100000, Destroys: acts22},
 	{Name: "stop-process", Is: 0x100000000000},
@@ -9050,7 +9069,7 @@ var commands = [...]Command{
 	{Name: "strace", Wrapper: &wrapper738, Is: 0x20000},
 	{Name: "strapi", Destroys: acts301},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row1039, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row1043, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row89, Is: 0x2000080008, Risk: 2, Worse: worse109},
@@ -9058,11 +9077,11 @@ var commands = [...]Command{
 	{Name: "su-exec", Wrapper: &wrapper596, Is: 0x1},
 	{Name: "subl", Row: &row220},
 	{Name: "sucrase-node", Language: &language8},
-	{Name: "sudo", Wrapper: &wrapper1041, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper1045, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row147, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1042},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1046},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "super", Is: 0x2000000000001, Risk: 7},
 	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts409},
@@ -9072,7 +9091,7 @@ var commands = [...]Command{
 	{Name: "surreal", Row: &row106},
 	{Name: "sux", Is: 0x2000000000001, Risk: 7},
 	{Name: "sv", Destroys: acts409},
-	{Name: "svelte-check", Row: &row1044, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "svelte-check", Row: &row1048, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts150},
 	{Name: "sw_vers", Risk: 1},
@@ -9081,7 +9100,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1046, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1050, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options85},
@@ -9090,19 +9109,19 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options85},
-	{Name: "swift-frontend", Row: &row1048, Is: 0x200},
-	{Name: "swiftc", Row: &row1048, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row1052, Is: 0x200},
+	{Name: "swiftc", Row: &row1052, Is: 0x200, Risk: 2},
 	{Name: "swiftlint", Is: 0x2000000018},
 	{Name: "swipl", Language: &language8},
 	{Name: "swupd", Destroys: acts33},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Risk: 5, Worse: worse1049},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1050},
+	{Name: "sysadminctl", Risk: 5, Worse: worse1053},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1054},
 	{Name: "sysdig", Row: &row106},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1052, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts409},
+	{Name: "systemctl", Row: &row1056, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts409},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -9117,33 +9136,33 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1053},
+	{Name: "systemctl show", Risk: 1, Worse: worse1057},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper12},
 	{Name: "systemd-inhibit", Wrapper: &wrapper12},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1055},
+	{Name: "systemd-run", Wrapper: &wrapper1059},
 	{Name: "systemsetup", Destroys: acts111},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1057, Risk: 1},
-	{Name: "tail", Row: &row1059, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row1061, Risk: 1},
+	{Name: "tail", Row: &row1063, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x100000, Destroys: acts199},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts41},
 	{Name: "tap", Row: &row672, Is: 0x80000},
-	{Name: "tar", Row: &row1061, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1062, Destroys: acts1063, Recursive: []string{"*"}},
+	{Name: "tar", Row: &row1065, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1066, Destroys: acts1067, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts57},
 	{Name: "tart", Destroys: acts9},
-	{Name: "task", Row: &row1065, Arity: 2, Inspector: "make", Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1069, Arity: 2, Inspector: "make", Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
 	{Name: "taskkill", Is: 0x100000000000, Destroys: acts393},
-	{Name: "tasklist", Row: &row1066, Risk: 1, Worse: worse1067},
-	{Name: "taskset", Wrapper: &wrapper1069, Is: 0x20000},
+	{Name: "tasklist", Row: &row1070, Risk: 1, Worse: worse1071},
+	{Name: "taskset", Wrapper: &wrapper1073, Is: 0x20000},
 	{Name: "tc", Destroys: acts363},
-	{Name: "tcc", Row: &row1071, Is: 0x1200},
+	{Name: "tcc", Row: &row1075, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts111},
 	{Name: "tclsh", Language: &language8, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row106},
@@ -9152,7 +9171,7 @@ var commands = [...]Command{
 	{Name: "tdl", Destroys: acts16},
 	{Name: "tea", Arity: 2, Destroys: acts423},
 	{Name: "teams", Destroys: acts16},
-	{Name: "tee", Row: &row1073, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1077, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts16},
 	{Name: "telinit", Risk: 6, Destroys: acts610},
 	{Name: "teller"},
@@ -9161,33 +9180,33 @@ var commands = [...]Command{
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts55},
-	{Name: "terraform", Row: &row1075, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1076},
+	{Name: "terraform", Row: &row1079, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1080},
 	{Name: "terraform apply", Row: &row28, Risk: 6},
 	{Name: "terraform console", Row: &row28},
 	{Name: "terraform destroy", Row: &row28, Risk: 6},
-	{Name: "terraform fmt", Row: &row1078, Risk: 3},
+	{Name: "terraform fmt", Row: &row1082, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row28, Risk: 6},
-	{Name: "terraform get", Row: &row1078, Risk: 4},
-	{Name: "terraform graph", Row: &row1078, Risk: 1},
+	{Name: "terraform get", Row: &row1082, Risk: 4},
+	{Name: "terraform graph", Row: &row1082, Risk: 1},
 	{Name: "terraform import", Row: &row28, Risk: 6},
-	{Name: "terraform init", Row: &row1078, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1082, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row28},
-	{Name: "terraform output", Row: &row1078, Risk: 1},
-	{Name: "terraform plan", Row: &row1078, Risk: 4},
-	{Name: "terraform providers", Row: &row1078, Arity: 3, Risk: 1, Worse: worse134, Parent: true},
+	{Name: "terraform output", Row: &row1082, Risk: 1},
+	{Name: "terraform plan", Row: &row1082, Risk: 4},
+	{Name: "terraform providers", Row: &row1082, Arity: 3, Risk: 1, Worse: worse134, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row28, Risk: 4},
-	{Name: "terraform show", Row: &row1078, Risk: 1},
+	{Name: "terraform show", Row: &row1082, Risk: 1},
 	{Name: "terraform state", Row: &row28, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1080, Risk: 4},
-	{Name: "terraform state pull", Row: &row1080, Risk: 4},
-	{Name: "terraform state show", Row: &row1080, Risk: 4},
+	{Name: "terraform state list", Row: &row1084, Risk: 4},
+	{Name: "terraform state pull", Row: &row1084, Risk: 4},
+	{Name: "terraform state show", Row: &row1084, Risk: 4},
 	{Name: "terraform taint", Row: &row28, Risk: 6},
 	{Name: "terraform untaint", Row: &row28, Risk: 6},
-	{Name: "terraform validate", Row: &row1078, Risk: 1},
-	{Name: "terraform version", Row: &row1078, Risk: 1},
+	{Name: "terraform validate", Row: &row1082, Risk: 1},
+	{Name: "terraform version", Row: &row1082, Risk: 1},
 	{Name: "terraform workspace", Row: &row28, Arity: 3},
-	{Name: "terragrunt", Row: &row1075, Arity: 2, Destroys: acts1076},
+	{Name: "terragrunt", Row: &row1079, Arity: 2, Destroys: acts1080},
 	{Name: "terragrunt apply", Row: &row28},
 	{Name: "terragrunt destroy", Row: &row28},
 	{Name: "terragrunt run-all", Row: &row28},
@@ -9195,14 +9214,14 @@ var commands = [...]Command{
 	{Name: "testdisk", Destroys: acts90},
 	{Name: "texlua", Language: &language384},
 	{Name: "textql", Row: &row106},
-	{Name: "tflint", Row: &row1082, Is: 0x2000000010, Risk: 2, Worse: worse168},
+	{Name: "tflint", Row: &row1086, Is: 0x2000000010, Risk: 2, Worse: worse168},
 	{Name: "tftp", Row: &row42, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row28, Is: 0x2000000000, Destroys: acts41},
-	{Name: "time", Wrapper: &wrapper1084, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1088, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
 	{Name: "timelimit", Is: 0x4},
-	{Name: "timeout", Wrapper: &wrapper1086, Is: 0x802000000000000},
+	{Name: "timeout", Wrapper: &wrapper1090, Is: 0x802000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper12},
 	{Name: "tldr", Risk: 5},
@@ -9212,15 +9231,15 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1088, Risk: 1},
-	{Name: "tomlq", Row: &row1090, Risk: 5},
+	{Name: "tokei", Row: &row1092, Risk: 1},
+	{Name: "tomlq", Row: &row1094, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1092},
+	{Name: "toolbox run", Wrapper: &wrapper1096},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper12},
 	{Name: "torsocks", Wrapper: &wrapper12},
-	{Name: "touch", Row: &row1094, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "touch", Row: &row1098, Arity: 1, Is: 0x80000000000, Risk: 3},
 	{Name: "tox", Row: &row817, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse818},
 	{Name: "toybox", Wrapper: &wrapper127},
 	{Name: "tput", Risk: 1},
@@ -9234,19 +9253,19 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts284},
 	{Name: "trash-put", Row: &row286, Destroys: acts284, Wipes: "removed"},
 	{Name: "trdsql", Row: &row106},
-	{Name: "tree", Row: &row1096, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1100, Inspector: "tree", Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts16},
 	{Name: "trickle", Wrapper: &wrapper12},
 	{Name: "trino", Row: &row106, Is: 0x4000000},
 	{Name: "troff", Row: &row147},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1098, Is: 0x100020, Risk: 6, Destroys: acts284, Wipes: "files"},
+	{Name: "truncate", Row: &row1102, Is: 0x100020, Risk: 6, Destroys: acts284, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper12},
 	{Name: "ts-node", Language: &language8, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1100},
-	{Name: "tsc", Row: &row1102, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1104},
+	{Name: "tsc", Row: &row1106, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
@@ -9264,19 +9283,19 @@ var commands = [...]Command{
 	{Name: "ttyrec", Is: 0x4},
 	{Name: "tune2fs", Destroys: acts90},
 	{Name: "tup", Row: &row123, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1104, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1105},
+	{Name: "turbo", Row: &row1108, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1109},
 	{Name: "turso", Is: 0x10004000000, Destroys: acts796},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts16},
 	{Name: "twine", Row: &row133, Destroys: acts395},
-	{Name: "ty", Row: &row1107, Is: 0x80018, Parent: true},
+	{Name: "ty", Row: &row1111, Is: 0x80018, Parent: true},
 	{Name: "ty check", Risk: 2, Worse: worse168},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1109, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1110},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1110},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1110},
+	{Name: "typedoc", Row: &row1113, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1114},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1114},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1114},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row221, Risk: 2, Worse: worse92},
 	{Name: "uftrace", Is: 0x4},
@@ -9291,11 +9310,11 @@ var commands = [...]Command{
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "uname26", Wrapper: &wrapper12},
-	{Name: "unbuffer", Wrapper: &wrapper1112},
+	{Name: "unbuffer", Wrapper: &wrapper1116},
 	{Name: "uncompress", Row: &row232},
 	{Name: "unexpand", Row: &row377, Risk: 1},
-	{Name: "uniq", Row: &row1114, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1116, Is: 0x2000000018, Risk: 2},
+	{Name: "uniq", Row: &row1118, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1120, Is: 0x2000000018, Risk: 2},
 	{Name: "unix2dos", Row: &row343, Risk: 3},
 	{Name: "unix2mac", Row: &row343},
 	{Name: "unlink", Row: &row286, Is: 0x100020, Risk: 6, Destroys: acts284, Wipes: "files"},
@@ -9305,11 +9324,11 @@ var commands = [...]Command{
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1118},
+	{Name: "unshare", Wrapper: &wrapper1122},
 	{Name: "until-fail", Is: 0x4},
 	{Name: "unxz", Row: &row744, Risk: 3},
-	{Name: "unzip", Row: &row1120, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1121},
-	{Name: "unzstd", Row: &row1123, Risk: 3},
+	{Name: "unzip", Row: &row1124, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1125},
+	{Name: "unzstd", Row: &row1127, Risk: 3},
 	{Name: "up", Destroys: acts40},
 	{Name: "upcloud", Destroys: acts199},
 	{Name: "upctl", Destroys: acts199},
@@ -9324,20 +9343,20 @@ var commands = [...]Command{
 	{Name: "utmctl", Destroys: acts9},
 	{Name: "uudecode", Row: &row147},
 	{Name: "uuencode", Row: &row147},
-	{Name: "uv", Row: &row234, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1124},
+	{Name: "uv", Row: &row234, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1128},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1126, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1128, Risk: 4},
+	{Name: "uv build", Row: &row1130, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1132, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1130, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1130, Risk: 1},
-	{Name: "uv pip list", Row: &row1130, Risk: 1},
-	{Name: "uv pip show", Row: &row1130, Risk: 1},
-	{Name: "uv pip tree", Row: &row1130, Risk: 1},
+	{Name: "uv pip check", Row: &row1134, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1134, Risk: 1},
+	{Name: "uv pip list", Row: &row1134, Risk: 1},
+	{Name: "uv pip show", Row: &row1134, Risk: 1},
+	{Name: "uv pip tree", Row: &row1134, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1132, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1136, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2, Worse: worse449},
 	{Name: "uv run flake8", Risk: 2},
@@ -9370,7 +9389,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row28, Arity: 2, Is: 0x2000000012, Destroys: acts9},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "valgrind", Wrapper: &wrapper1134},
+	{Name: "valgrind", Wrapper: &wrapper1138},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts93},
 	{Name: "vbc", Is: 0x200},
@@ -9378,12 +9397,12 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row141, Is: 0x100000, Destroys: acts157},
 	{Name: "vdir", Row: &row300, Risk: 1},
 	{Name: "velero", Destroys: acts41},
-	{Name: "vercel", Row: &row1136, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts815, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1140, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts815, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options85},
-	{Name: "vercel inspect", Row: &row1137, Risk: 4},
-	{Name: "vercel list", Row: &row1137, Risk: 4},
-	{Name: "vercel logs", Row: &row1137, Risk: 4},
-	{Name: "vercel ls", Row: &row1137, Risk: 4},
+	{Name: "vercel inspect", Row: &row1141, Risk: 4},
+	{Name: "vercel list", Row: &row1141, Risk: 4},
+	{Name: "vercel logs", Row: &row1141, Risk: 4},
+	{Name: "vercel ls", Row: &row1141, Risk: 4},
 	{Name: "vgreduce", Destroys: acts90},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts90},
 	{Name: "vi", Row: &row220},
@@ -9397,9 +9416,9 @@ var commands = [...]Command{
 	{Name: "vipw", Is: 0x100000, Risk: 7, Destroys: acts183},
 	{Name: "virsh", Destroys: acts9},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row951, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row953, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language8},
-	{Name: "vitest", Row: &row1139, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1143, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts33},
@@ -9408,7 +9427,7 @@ var commands = [...]Command{
 	{Name: "vopono", Is: 0x4},
 	{Name: "vsce", Destroys: acts157},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1102, Is: 0x2000080218, Risk: 2},
+	{Name: "vue-tsc", Row: &row1106, Is: 0x2000080218, Risk: 2},
 	{Name: "vultr", Destroys: acts199},
 	{Name: "vultr-cli", Destroys: acts199},
 	{Name: "vulture", Row: &row62, Risk: 2, Worse: worse92},
@@ -9422,14 +9441,14 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1141, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1143},
+	{Name: "watch", Wrapper: &wrapper1145, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1147},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row28, Destroys: acts110},
-	{Name: "wc", Row: &row1145, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1149, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts157},
-	{Name: "webpack", Row: &row951, Is: 0x2000080018, Risk: 2},
+	{Name: "webpack", Row: &row953, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row60, Is: 0x8008000000000},
 	{Name: "werf", Destroys: acts622},
 	{Name: "west"},
@@ -9437,12 +9456,12 @@ var commands = [...]Command{
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row42, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts363},
-	{Name: "wget", Row: &row1147, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1148, Keeps: &keeps1149},
+	{Name: "wget", Row: &row1151, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1152, Keeps: &keeps1153},
 	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row36, Risk: 1},
 	{Name: "when-changed", Is: 0x4},
-	{Name: "where", Row: &row1066, Risk: 1, Worse: worse1067},
+	{Name: "where", Row: &row1070, Risk: 1, Worse: worse1071},
 	{Name: "whereis", Risk: 1},
 	{Name: "which", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "who", Row: &row147, Risk: 1},
@@ -9451,7 +9470,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "wipe", Row: &row1151, Is: 0x100000, Risk: 6, Destroys: acts284},
+	{Name: "wipe", Row: &row1155, Is: 0x100000, Risk: 6, Destroys: acts284},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts90},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row106},
@@ -9465,13 +9484,13 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1152},
+	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1156},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options85},
 	{Name: "wrangler r2", Transfer: &options85},
 	{Name: "wscat", Row: &row42, Is: 0x8008000000000},
 	{Name: "wscript", Row: &row60},
-	{Name: "wsl", Wrapper: &wrapper1154, Is: 0x2},
+	{Name: "wsl", Wrapper: &wrapper1158, Is: 0x2},
 	{Name: "wsrun", Wrapper: &wrapper619},
 	{Name: "x-terminal-emulator", Is: 0x4},
 	{Name: "x86_64", Wrapper: &wrapper650},
@@ -9479,7 +9498,7 @@ var commands = [...]Command{
 	{Name: "xata", Is: 0x4000000},
 	{Name: "xbps-remove", Destroys: acts804},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1156, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1157},
+	{Name: "xcodebuild", Row: &row1160, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1161},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row60},
@@ -9490,13 +9509,13 @@ var commands = [...]Command{
 	{Name: "xhs", Is: 0x8008020000000, Destroys: acts644},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts393},
-	{Name: "xmllint", Row: &row1159, Risk: 1, Worse: worse1160},
+	{Name: "xmllint", Row: &row1163, Risk: 1, Worse: worse1164},
 	{Name: "xo", Risk: 2, Worse: worse109},
 	{Name: "xonsh", Language: &language113, Is: 0x100000},
-	{Name: "xq", Row: &row1090, Risk: 5},
+	{Name: "xq", Row: &row1094, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper283},
-	{Name: "xxd", Row: &row1162, Risk: 1},
+	{Name: "xxd", Row: &row1166, Risk: 1},
 	{Name: "xz", Row: &row744, Risk: 3},
 	{Name: "xzcat", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row147},
@@ -9504,9 +9523,9 @@ var commands = [...]Command{
 	{Name: "xzless", Row: &row147},
 	{Name: "xzmore", Row: &row147},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1164, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "yamllint", Row: &row1168, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "yapf", Row: &row62, Risk: 3},
-	{Name: "yarn", Row: &row1166, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
+	{Name: "yarn", Row: &row1170, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
@@ -9557,9 +9576,9 @@ var commands = [...]Command{
 	{Name: "yc", Destroys: acts199},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts22},
-	{Name: "youtube-dl", Row: &row1168, Risk: 4},
-	{Name: "yq", Row: &row1170, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1171},
-	{Name: "yt-dlp", Row: &row1168, Risk: 4},
+	{Name: "youtube-dl", Row: &row1172, Risk: 4},
+	{Name: "yq", Row: &row1174, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1175},
+	{Name: "yt-dlp", Row: &row1172, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts40},
@@ -9574,13 +9593,13 @@ var commands = [...]Command{
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts90},
 	{Name: "zgrep", Row: &row149, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1173, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1177, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1175, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row1179, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts244},
 	{Name: "zle", Inspector: "state"},
 	{Name: "zless", Row: &row740, Risk: 1},
@@ -9590,11 +9609,11 @@ var commands = [...]Command{
 	{Name: "zrun", Wrapper: &wrapper12},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1123, Risk: 3},
+	{Name: "zstd", Row: &row1127, Risk: 3},
 	{Name: "zstdcat", Row: &row147},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row147},
-	{Name: "zstdmt", Row: &row1123},
+	{Name: "zstdmt", Row: &row1127},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts16},
 	{Name: "zx", Language: &language8},

@@ -99,7 +99,7 @@ func mayRunInput(c *walk.Call, scripts []word.Word) {
 }
 
 // required are the files of data that code for Node.js loads.
-var required = lazyregexp.New(`require\(['"]([^'"]*\.json)['"]\)`)
+var required = lazyregexp.New(`(?:require\(|readFileSync\()['"]([^'"]*\.json)['"]`)
 
 // opened are the files that code in Python opens by their names.
 var opened = lazyregexp.New(`open\(['"]([^'"]+)['"]`)

@@ -104,6 +104,7 @@ var Inspectors = map[string]func(*walk.Walker, *walk.Call, *word.Scanned){
 	"tar":         inspectTar,
 	"test":        inspectTest,
 	"transfer":    inspectTransfer,
+	"tree":        inspectTree,
 	"unzip":       inspectUnzip,
 	"yq":          inspectYq,
 }

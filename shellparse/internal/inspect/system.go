@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/embedded"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
@@ -34,6 +35,15 @@ func inspectLess(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		if w.Known && strings.HasPrefix(w.Text, "+") && strings.ContainsAny(w.Text, "!|vsE:#") {
 			c.EffectAt("command "+w.Text, w)
+		}
+	}
+}
+
+// inspectTree notes an option -o in a bundle: tree takes the values of all options there from the words behind it.
+func inspectTree(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	for _, w := range c.Argv[1:] {
+		if len(w.Text) > 2 && w.Text[0] == '-' && w.Text[1] != '-' && strings.Contains(w.Text, "o") {
+			c.EffectAt("option "+w.Text, w)
 		}
 	}
 }
@@ -93,6 +103,9 @@ func inspectMode(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	mode, ok := s.Find("-m", "--mode")
 	if c.Name == "chmod" && len(s.Operands) > 0 {
 		mode, ok = s.Operands[0], true
+		for _, w := range c.Argv[1:] { // -w+s takes a permission away and gives another
+			c.Sc.Escalates = c.Sc.Escalates || strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && setsID(w.Text)
+		}
 	}
 	switch m := mode.Text; {
 	case !ok:
@@ -105,10 +118,12 @@ func inspectMode(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// setsID says that a mode lets whoever runs the file act as its owner or its group: 4755, u+xs.
+// setsID says that a mode lets whoever runs the file act as its owner or its group: 4755, u+xs, +4000.
 func setsID(mode string) bool {
-	if bits, err := strconv.ParseUint(mode, 8, 32); err == nil {
-		return bits&0o6000 != 0
+	for _, m := range octal.FindAllStringSubmatch(mode, -1) {
+		if bits, err := strconv.ParseUint(m[1], 8, 32); err != nil || bits&0o6000 != 0 {
+			return true
+		}
 	}
 	gives := false
 	for _, r := range mode {
@@ -125,6 +140,9 @@ func setsID(mode string) bool {
 	}
 	return false
 }
+
+// octal finds the numbers in a mode that give permissions.
+var octal = lazyregexp.New(`(?:^|[+=])([0-7]+)`)
 
 // inspectDeclare notes what export and its kin set when they are reached as commands.
 func inspectDeclare(a *walk.Walker, c *walk.Call, _ *word.Scanned) {

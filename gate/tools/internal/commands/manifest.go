@@ -40,6 +40,7 @@ var Manifests = []string{
 	"BUILD", "WORKSPACE", "workspace.bzlmod", "BUCK", "*.sbt", "project/*.scala", "build.mill*", "*.pbxproj", "*.xcscheme", "*.xcconfig", "project.yml", "cmakeuserpresets.json",
 	"makefile.am", "makefile.in", "makefile.pl", "cabal.project*", "setup.hs", "package.yaml", "dune-workspace", "angular.json", "workspace.json", "cypress.json", "hardhat.config.*",
 	"truffle-config.js", "vue.config.*", "metro.config.*", "react-native.config.js", "remix.config.*", "gatsby-*.?s", ".storybook/*", ".c8rc*", "rspack.config.*", "rsbuild.config.*",
+	"nest-cli.json", "prisma.config.*", "nodemon.json", ".nodemonrc*", "alembic.ini", "alembic/env.py", "migrations/env.py", "_config*.y*ml", "_plugins/*",
 	".eleventy.js", "mkdocs.y*ml", "conf.py", "hatch.toml", "pixi.toml", "uv.toml", "dvc.yaml", "snakefile", "nextflow.config", "main.nf", "justfile.*", "*.just", "mise.toml", ".mise.toml", "flake.nix", "default.nix", "shell.nix",
 }
 
