@@ -70,8 +70,19 @@ func Patterns(c *Command) []Pattern {
 func connects(argv []Word, n int) bool {
 	is := programs.Find(programs.Canonical(argv[0].Value))
 	return n == 1 && is.Is&(programs.Fetches|programs.Connects) != 0 ||
-		slices.ContainsFunc(argv[n:], func(w Word) bool { return word.HasPrefix(w.Value, "http://", "https://") })
+		slices.ContainsFunc(argv[n:], func(w Word) bool {
+			return word.HasPrefix(w.Value, "http://", "https://") || unknown(argv) && place.MatchString(w.Value)
+		})
 }
+
+// unknown says that nothing is known of a program.
+func unknown(argv []Word) bool {
+	known := tables.About(argv[:1])
+	return known.Arity == 0 && known.Row == nil
+}
+
+// place is an address of any kind, or a host with a port.
+var place = lazyregexp.New(`^[a-z]+://|^(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+`)
 
 // unshown says whether the command does more than its words show, and how many words name that it fetches packages; 0
 // if it fetches none. ok is false if no rule can name that.
@@ -112,10 +123,7 @@ func middle(c *Command, n int) string {
 // opensNothing reports whether the command's name, with any arguments, reaches nothing beyond what the command itself
 // reaches.
 func opensNothing(c *Command, n int) bool {
-	if known := tables.About(c.Argv[:1]); known.Arity == 0 && known.Row == nil {
-		return false
-	}
-	return !slices.ContainsFunc(c.Argv[n:], func(w Word) bool {
+	return !unknown(c.Argv) && !slices.ContainsFunc(c.Argv[n:], func(w Word) bool {
 		return strings.Contains(strings.TrimPrefix(strings.TrimSuffix(w.Value, "/..."), "./"), "/") || strings.Contains(w.Value, "://")
 	})
 }

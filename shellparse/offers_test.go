@@ -15,6 +15,10 @@ func TestOffersForAddresses(t *testing.T) {
 			not: []string{
 				"curl -s https://b.example/x", "curl -s https://a.example/x https://b.example/", "curl -s https://a.example/x -X POST",
 				"curl -s https://a.example/x -XPUT", "curl -s https://a.example/x --request=DELETE", "curl -s https://a.example/x -d a=b",
+				"curl -s https://a.example/x --expand-data {{A}}", "curl -s https://a.example/x --next -X POST https://a.example/y",
+				"curl -s https://a.example/x -T in.txt", "curl -s https://a.example/x -H @in.txt", "curl -s https://a.example/x -K in.txt",
+				"curl -s https://a.example/x --dat a=b", "curl -s https://a.example/x --reques POST", "curl -s https://a.example/x -sXPOST",
+				"curl -s https://a.example/x -x b.example", "curl -s https://a.example/x --connect-to ::b.example:443",
 				"curl -s https://a.example/x --json {}", "curl -s https://a.example/x -F f=@in.txt", "curl -s https://a.example/x -X $M",
 			},
 		},
@@ -31,6 +35,8 @@ func TestOffersForAddresses(t *testing.T) {
 		{cmd: "lynx -dump https://a.example", widest: "lynx -dump https://a.example"},
 		{cmd: "hey https://a.example/x", widest: "hey https://a.example/*", not: []string{"hey https://b.example/x"}},
 		{cmd: "nmap a.example", widest: "nmap a.example"},
+		{cmd: "nats pub a b -s nats://a.example", widest: "nats pub a b -s nats://a.example"},
+		{cmd: "grpcurl -plaintext localhost:50051 list", widest: "grpcurl -plaintext localhost:50051 list"},
 	} {
 		offers := Patterns(&Parse(c.cmd, Options{}).Commands[0])
 		if len(offers) == 0 || offers[len(offers)-1].Text != c.widest {
