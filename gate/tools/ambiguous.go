@@ -48,7 +48,7 @@ var idWords = wording.Set(`id uid uuid udid gid key slug name namespace owner re
 	application service host hostname device channel user username board queue topic stream index version resource kind type`)
 
 // behindSeparator finds the words of a text that a shell would take for programs, behind what ends a command.
-var behindSeparator = lazyregexp.New(`(?:[;|\n]|&&)\s*([a-z][a-z0-9_.-]*)`)
+var behindSeparator = lazyregexp.New(`(?:[;|\n]|&&)\s*(?:/[\w./-]*/)?([a-z][a-z0-9_.-]*)`)
 
 // escapes marks an argument that names a thing and would mean more to a shell, or leads up in a path: servers have put
 // such names into commands and addresses as they came.

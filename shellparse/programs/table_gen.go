@@ -5311,45 +5311,48 @@ var row1108 = Row{Options: &options1107, Operands: "", Default: "", Style: 0, Su
 var worse1109 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
 var options1110 = Options{List: []Option{
-	{"--config", "--config", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 120}, {"--error", "--ignore", 1, 0}, {"--exit-zero", "--exit-zero", 0, 0}, {"--extra-search-path", "--extra-search-path", 1, 111}, {"--fix", "--fix", 0, 109}, {"--ignore", "--ignore", 1, 0},
-	{"--output-format", "--output-format", 1, 0}, {"--project", "--project", 1, 100}, {"--python", "--venv", 1, 120}, {"--typeshed", "--custom-typeshed-dir", 1, 120}, {"--venv", "--venv", 1, 120}, {"--warn", "--ignore", 1, 0}, {"-W", "-W", 0, 0}, {"-c", "--config", 1, 33},
+	{"--add-ignore", "--add-ignore", 0, 109}, {"--config", "--config", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 120}, {"--error", "--ignore", 1, 0}, {"--exit-zero", "--exit-zero", 0, 0}, {"--extra-search-path", "--extra-search-path", 1, 111}, {"--fix", "--add-ignore", 0, 109},
+	{"--ignore", "--ignore", 1, 0}, {"--output-format", "--output-format", 1, 0}, {"--project", "--project", 1, 100}, {"--python", "--venv", 1, 120}, {"--typeshed", "--custom-typeshed-dir", 1, 120}, {"--venv", "--venv", 1, 120}, {"--warn", "--ignore", 1, 0}, {"-W", "-W", 0, 0},
+	{"-c", "--config", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row1111 = Row{Options: &options1110, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1112 = Options{List: []Option{
+var worse1112 = []Worse{{When: []string{"--fix", "--add-ignore"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var options1113 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1113 = Row{Options: &options1112, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1114 = Row{Options: &options1113, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1114 = []Act{
+var acts1115 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1115 = Options{List: []Option{
+var options1116 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1116 = Wrapper{Options: &options1115, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1117 = Wrapper{Options: &options1116, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1117 = Options{List: []Option{
+var options1118 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1118 = Row{Options: &options1117, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1119 = Row{Options: &options1118, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1119 = Options{List: []Option{
+var options1120 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1120 = Row{Options: &options1119, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1121 = Row{Options: &options1120, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1121 = Options{List: []Option{
+var options1122 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5357,25 +5360,25 @@ var options1121 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1122 = Wrapper{Options: &options1121, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1123 = Wrapper{Options: &options1122, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1123 = Options{List: []Option{
+var options1124 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1124 = Row{Options: &options1123, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1125 = Row{Options: &options1124, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1125 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1126 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1126 = Options{List: []Option{
+var options1127 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1127 = Row{Options: &options1126, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1128 = Row{Options: &options1127, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1128 = []Act{
+var acts1129 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5397,33 +5400,33 @@ var acts1128 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1129 = Options{List: []Option{
+var options1130 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1130 = Row{Options: &options1129, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1131 = Row{Options: &options1130, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1131 = Options{List: []Option{
+var options1132 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1132 = Row{Options: &options1131, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1133 = Row{Options: &options1132, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1133 = Options{List: []Option{
+var options1134 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1134 = Row{Options: &options1133, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1135 = Row{Options: &options1134, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1135 = Options{List: []Option{
+var options1136 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5433,26 +5436,26 @@ var options1135 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1136 = Wrapper{Options: &options1135, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1137 = Wrapper{Options: &options1136, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1137 = Options{List: []Option{
+var options1138 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1138 = Wrapper{Options: &options1137, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1139 = Wrapper{Options: &options1138, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1139 = Options{List: []Option{
+var options1140 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1140 = Row{Options: &options1139, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1141 = Row{Options: &options1140, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1141 = Row{Options: &options1139, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1142 = Row{Options: &options1140, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1142 = Options{List: []Option{
+var options1143 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5463,9 +5466,9 @@ var options1142 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1143 = Row{Options: &options1142, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1144 = Row{Options: &options1143, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1144 = Options{List: []Option{
+var options1145 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5473,9 +5476,9 @@ var options1144 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1145 = Wrapper{Options: &options1144, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1146 = Wrapper{Options: &options1145, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1146 = Options{List: []Option{
+var options1147 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5485,15 +5488,15 @@ var options1146 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1147 = Wrapper{Options: &options1146, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1148 = Wrapper{Options: &options1147, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1148 = Options{List: []Option{
+var options1149 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1149 = Row{Options: &options1148, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1150 = Row{Options: &options1149, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1150 = Options{List: []Option{
+var options1151 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5505,26 +5508,26 @@ var options1150 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1151 = Row{Options: &options1150, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1152 = Row{Options: &options1151, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1152 = []Act{
+var acts1153 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1153 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1154 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1154 = Options{List: []Option{
+var options1155 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1155 = Row{Options: &options1154, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1156 = Row{Options: &options1155, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1156 = []Act{
+var acts1157 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5548,34 +5551,34 @@ var acts1156 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1157 = Options{List: []Option{
+var options1158 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1158 = Wrapper{Options: &options1157, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1159 = Wrapper{Options: &options1158, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1159 = Options{List: []Option{
+var options1160 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1160 = Row{Options: &options1159, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1161 = Row{Options: &options1160, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1161 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1162 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1162 = Options{List: []Option{
+var options1163 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1163 = Row{Options: &options1162, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1164 = Row{Options: &options1163, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1164 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1165 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1165 = Options{List: []Option{
+var options1166 = Options{List: []Option{
 	{"-C", "-capitalize", 0, 0}, {"-E", "-EBCDIC", 0, 0}, {"-EBCDIC", "-EBCDIC", 0, 0}, {"-R", "-R", 1, 0}, {"-a", "-autoskip", 0, 0}, {"-autoskip", "-autoskip", 0, 0}, {"-b", "-bits", 0, 0}, {"-bits", "-bits", 0, 0},
 	{"-c", "-cols", 1, 0}, {"-capitalize", "-capitalize", 0, 0}, {"-cols", "-cols", 1, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-h", "-help", 0, 0},
 	{"-help", "-help", 0, 0}, {"-i", "-include", 0, 0}, {"-include", "-include", 0, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0}, {"-name", "-name", 1, 0}, {"-o", "-o", 1, 0},
@@ -5583,34 +5586,34 @@ var options1165 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-u", "-uppercase", 0, 0}, {"-uppercase", "-uppercase", 0, 0}, {"-v", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1166 = Row{Options: &options1165, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1167 = Row{Options: &options1166, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1167 = Options{List: []Option{
+var options1168 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1168 = Row{Options: &options1167, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1169 = Row{Options: &options1168, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1169 = Options{List: []Option{
+var options1170 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1170 = Row{Options: &options1169, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1171 = Row{Options: &options1170, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1171 = Options{List: []Option{
+var options1172 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1172 = Row{Options: &options1171, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1173 = Row{Options: &options1172, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1173 = Options{List: []Option{
+var options1174 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5619,11 +5622,11 @@ var options1173 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "-r", 0, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1174 = Row{Options: &options1173, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1175 = Row{Options: &options1174, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1175 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1176 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1176 = Options{List: []Option{
+var options1177 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5631,15 +5634,15 @@ var options1176 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1177 = Row{Options: &options1176, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1178 = Row{Options: &options1177, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1178 = Options{List: []Option{
+var options1179 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1179 = Row{Options: &options1178, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1180 = Row{Options: &options1179, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -9290,12 +9293,12 @@ var commands = [...]Command{
 	{Name: "twilio", Destroys: acts16},
 	{Name: "twine", Row: &row133, Destroys: acts395},
 	{Name: "ty", Row: &row1111, Is: 0x80018, Parent: true},
-	{Name: "ty check", Risk: 2, Worse: worse168},
+	{Name: "ty check", Risk: 2, Worse: worse1112},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1113, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1114},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1114},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1114},
+	{Name: "typedoc", Row: &row1114, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1115},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1115},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1115},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row221, Risk: 2, Worse: worse92},
 	{Name: "uftrace", Is: 0x4},
@@ -9310,11 +9313,11 @@ var commands = [...]Command{
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "uname26", Wrapper: &wrapper12},
-	{Name: "unbuffer", Wrapper: &wrapper1116},
+	{Name: "unbuffer", Wrapper: &wrapper1117},
 	{Name: "uncompress", Row: &row232},
 	{Name: "unexpand", Row: &row377, Risk: 1},
-	{Name: "uniq", Row: &row1118, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1120, Is: 0x2000000018, Risk: 2},
+	{Name: "uniq", Row: &row1119, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1121, Is: 0x2000000018, Risk: 2},
 	{Name: "unix2dos", Row: &row343, Risk: 3},
 	{Name: "unix2mac", Row: &row343},
 	{Name: "unlink", Row: &row286, Is: 0x100020, Risk: 6, Destroys: acts284, Wipes: "files"},
@@ -9324,11 +9327,11 @@ var commands = [...]Command{
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1122},
+	{Name: "unshare", Wrapper: &wrapper1123},
 	{Name: "until-fail", Is: 0x4},
 	{Name: "unxz", Row: &row744, Risk: 3},
-	{Name: "unzip", Row: &row1124, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1125},
-	{Name: "unzstd", Row: &row1127, Risk: 3},
+	{Name: "unzip", Row: &row1125, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1126},
+	{Name: "unzstd", Row: &row1128, Risk: 3},
 	{Name: "up", Destroys: acts40},
 	{Name: "upcloud", Destroys: acts199},
 	{Name: "upctl", Destroys: acts199},
@@ -9343,20 +9346,20 @@ var commands = [...]Command{
 	{Name: "utmctl", Destroys: acts9},
 	{Name: "uudecode", Row: &row147},
 	{Name: "uuencode", Row: &row147},
-	{Name: "uv", Row: &row234, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1128},
+	{Name: "uv", Row: &row234, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1129},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1130, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1132, Risk: 4},
+	{Name: "uv build", Row: &row1131, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1133, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1134, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1134, Risk: 1},
-	{Name: "uv pip list", Row: &row1134, Risk: 1},
-	{Name: "uv pip show", Row: &row1134, Risk: 1},
-	{Name: "uv pip tree", Row: &row1134, Risk: 1},
+	{Name: "uv pip check", Row: &row1135, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1135, Risk: 1},
+	{Name: "uv pip list", Row: &row1135, Risk: 1},
+	{Name: "uv pip show", Row: &row1135, Risk: 1},
+	{Name: "uv pip tree", Row: &row1135, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1136, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1137, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2, Worse: worse449},
 	{Name: "uv run flake8", Risk: 2},
@@ -9389,7 +9392,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row28, Arity: 2, Is: 0x2000000012, Destroys: acts9},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "valgrind", Wrapper: &wrapper1138},
+	{Name: "valgrind", Wrapper: &wrapper1139},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts93},
 	{Name: "vbc", Is: 0x200},
@@ -9397,12 +9400,12 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row141, Is: 0x100000, Destroys: acts157},
 	{Name: "vdir", Row: &row300, Risk: 1},
 	{Name: "velero", Destroys: acts41},
-	{Name: "vercel", Row: &row1140, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts815, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1141, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts815, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options85},
-	{Name: "vercel inspect", Row: &row1141, Risk: 4},
-	{Name: "vercel list", Row: &row1141, Risk: 4},
-	{Name: "vercel logs", Row: &row1141, Risk: 4},
-	{Name: "vercel ls", Row: &row1141, Risk: 4},
+	{Name: "vercel inspect", Row: &row1142, Risk: 4},
+	{Name: "vercel list", Row: &row1142, Risk: 4},
+	{Name: "vercel logs", Row: &row1142, Risk: 4},
+	{Name: "vercel ls", Row: &row1142, Risk: 4},
 	{Name: "vgreduce", Destroys: acts90},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts90},
 	{Name: "vi", Row: &row220},
@@ -9418,7 +9421,7 @@ var commands = [...]Command{
 	{Name: "visudo", Is: 0x1, Risk: 7},
 	{Name: "vite", Row: &row953, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language8},
-	{Name: "vitest", Row: &row1143, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1144, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts33},
@@ -9441,12 +9444,12 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1145, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1147},
+	{Name: "watch", Wrapper: &wrapper1146, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1148},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row28, Destroys: acts110},
-	{Name: "wc", Row: &row1149, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1150, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts157},
 	{Name: "webpack", Row: &row953, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row60, Is: 0x8008000000000},
@@ -9456,7 +9459,7 @@ var commands = [...]Command{
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row42, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts363},
-	{Name: "wget", Row: &row1151, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1152, Keeps: &keeps1153},
+	{Name: "wget", Row: &row1152, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1153, Keeps: &keeps1154},
 	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row36, Risk: 1},
@@ -9470,7 +9473,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "wipe", Row: &row1155, Is: 0x100000, Risk: 6, Destroys: acts284},
+	{Name: "wipe", Row: &row1156, Is: 0x100000, Risk: 6, Destroys: acts284},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts90},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row106},
@@ -9484,13 +9487,13 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1156},
+	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1157},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options85},
 	{Name: "wrangler r2", Transfer: &options85},
 	{Name: "wscat", Row: &row42, Is: 0x8008000000000},
 	{Name: "wscript", Row: &row60},
-	{Name: "wsl", Wrapper: &wrapper1158, Is: 0x2},
+	{Name: "wsl", Wrapper: &wrapper1159, Is: 0x2},
 	{Name: "wsrun", Wrapper: &wrapper619},
 	{Name: "x-terminal-emulator", Is: 0x4},
 	{Name: "x86_64", Wrapper: &wrapper650},
@@ -9498,7 +9501,7 @@ var commands = [...]Command{
 	{Name: "xata", Is: 0x4000000},
 	{Name: "xbps-remove", Destroys: acts804},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1160, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1161},
+	{Name: "xcodebuild", Row: &row1161, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1162},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row60},
@@ -9509,13 +9512,13 @@ var commands = [...]Command{
 	{Name: "xhs", Is: 0x8008020000000, Destroys: acts644},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts393},
-	{Name: "xmllint", Row: &row1163, Risk: 1, Worse: worse1164},
+	{Name: "xmllint", Row: &row1164, Risk: 1, Worse: worse1165},
 	{Name: "xo", Risk: 2, Worse: worse109},
 	{Name: "xonsh", Language: &language113, Is: 0x100000},
 	{Name: "xq", Row: &row1094, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper283},
-	{Name: "xxd", Row: &row1166, Risk: 1},
+	{Name: "xxd", Row: &row1167, Risk: 1},
 	{Name: "xz", Row: &row744, Risk: 3},
 	{Name: "xzcat", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row147},
@@ -9523,9 +9526,9 @@ var commands = [...]Command{
 	{Name: "xzless", Row: &row147},
 	{Name: "xzmore", Row: &row147},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1168, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "yamllint", Row: &row1169, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "yapf", Row: &row62, Risk: 3},
-	{Name: "yarn", Row: &row1170, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
+	{Name: "yarn", Row: &row1171, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
@@ -9576,9 +9579,9 @@ var commands = [...]Command{
 	{Name: "yc", Destroys: acts199},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts22},
-	{Name: "youtube-dl", Row: &row1172, Risk: 4},
-	{Name: "yq", Row: &row1174, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1175},
-	{Name: "yt-dlp", Row: &row1172, Risk: 4},
+	{Name: "youtube-dl", Row: &row1173, Risk: 4},
+	{Name: "yq", Row: &row1175, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1176},
+	{Name: "yt-dlp", Row: &row1173, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts40},
@@ -9593,13 +9596,13 @@ var commands = [...]Command{
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts90},
 	{Name: "zgrep", Row: &row149, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1177, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1178, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1179, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row1180, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts244},
 	{Name: "zle", Inspector: "state"},
 	{Name: "zless", Row: &row740, Risk: 1},
@@ -9609,11 +9612,11 @@ var commands = [...]Command{
 	{Name: "zrun", Wrapper: &wrapper12},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1127, Risk: 3},
+	{Name: "zstd", Row: &row1128, Risk: 3},
 	{Name: "zstdcat", Row: &row147},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row147},
-	{Name: "zstdmt", Row: &row1127},
+	{Name: "zstdmt", Row: &row1128},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts16},
 	{Name: "zx", Language: &language8},
