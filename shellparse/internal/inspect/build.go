@@ -391,8 +391,13 @@ func inspectGolangci(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 var plainFlag = lazyregexp.New(`^(?:-O[0-3sgz]?|-g[0-9a-z]*|-W[a-zA-Z][a-zA-Z0-9=+-]*|-std=[a-z0-9+]+|-[DU][A-Za-z_]\w*(?:=[\w.]*)?|-m[a-z0-9=.-]+|` +
 	`-pthread|-pedantic|-f(?:PIC|PIE|no-[a-z-]+|sanitize[a-z=,-]*|stack-[a-z-]+|omit-frame-pointer|lto|exceptions|visibility=hidden))$`)
 
-// inspectMeson notes options by which the compilers and linkers of the build load code.
-func inspectMeson(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+// inspectMeson notes the folder that is built in, and options by which compilers and linkers load code.
+func inspectMeson(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for i, w := range s.Operands {
+		if i > 0 && s.Operands[0].Text == "setup" && w.Text != "." {
+			a.Writes(c, w) // either of the two folders may be the one that is built in
+		}
+	}
 	for _, h := range s.Hits {
 		name, value, _ := strings.Cut(h.Value.Text, "=")
 		if h.Opt.Last != "-D" || !strings.HasSuffix(name, "_args") {
