@@ -101,6 +101,13 @@ func inspectLink(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 // inspectMode looks at the permissions that chmod and install give files.
 func inspectMode(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	mode, ok := s.Find("-m", "--mode")
+	for i, w := range c.Argv {
+		if name, value, attached := strings.Cut(w.Text, "="); len(name) > 2 && strings.HasPrefix("--mode", name) {
+			if mode, ok = (word.Word{Text: value, Known: w.Known}), true; !attached && i+1 < len(c.Argv) {
+				mode = c.Argv[i+1]
+			}
+		}
+	}
 	if c.Name == "chmod" && len(s.Operands) > 0 {
 		mode, ok = s.Operands[0], true
 		for _, w := range c.Argv[1:] { // -w+s takes a permission away and gives another
