@@ -126,6 +126,10 @@ var methodName = lazyregexp.New(`^[a-zA-Z]+$`)
 // besideBody matches the items that are no part of a request's body: a header, and a part of the query.
 var besideBody = lazyregexp.New(`^[\w.-]+(?:==|:[^=])`)
 
+// portAlone is how HTTPie and xh spell an address of this machine. They put localhost in front of whatever follows a colon:
+// :.a.example is another machine.
+var portAlone = lazyregexp.New(`^:[0-9]*(?:/|$)`)
+
 // fetches looks at one address, and returns its host and whether that is another machine; "" when nothing of it is
 // known.
 func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool) {
@@ -161,7 +165,7 @@ func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool)
 		c.EffectAt("address "+w.Text, w)
 	}
 	host = strings.ToLower(host)
-	away = !local(strings.ToLower(name)) && !strings.HasPrefix(text, ":") // HTTPie means this machine by :3000
+	away = !local(strings.ToLower(name)) && !portAlone.MatchString(text)
 	if away && !w.Known {
 		c.EffectAt("address "+w.Text, w)
 	}
