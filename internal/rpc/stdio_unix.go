@@ -16,8 +16,8 @@ func Stdio() (in, out *os.File) {
 	return interruptible(pollable(os.Stdin)), pollable(os.Stdout)
 }
 
-// interruptible returns a pipe with what a terminal says, whose reads nothing else ends: its mode is not ours alone, for
-// it is the shell's too.
+// interruptible returns a pipe that passes on what is typed into a terminal; other files it returns as they are. Closing
+// a terminal ends no read, and the shell shares its mode, so it cannot be made pollable.
 func interruptible(f *os.File) *os.File {
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return f
@@ -26,7 +26,7 @@ func interruptible(f *os.File) *os.File {
 	if err != nil {
 		return f
 	}
-	go func() { // it may outlast the connection
+	go func() { // nothing can wait for it: it reads until the terminal or the process ends
 		defer says.Close()
 		_, _ = io.Copy(says, f) // the end of one is the end of the other
 	}()
