@@ -205,7 +205,7 @@ func FuzzScan(f *testing.F) {
 // A word that stands alone is known like one within a token.
 func TestLoneWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	pieces := []string{"a", "Word", "7", "1200", "x9", " ", " ", " ", ",", ", ", ".", "-", "/", "=", "%41", "é", "日", "\u200b", "\n", "(", "\x00", "internationalization", "aGVsbG8gd29ybGQh"}
+	pieces := []string{"a", "Word", "7", "1200", "x9", " ", " ", " ", ",", ", ", ".", "-", "/", "=", "%41", "é", "日", "\u200b", "\n", "(", "\x00", "internationalization", "aGVsbG8gd29ybGQh", strings.Repeat("long0Word", 9)}
 	for range 3000 {
 		text := ""
 		for range r.IntN(20) {
@@ -221,6 +221,21 @@ func TestLoneWords(t *testing.T) {
 	}
 }
 
+// What is long is known in another place and in another case, and nothing else is.
+func TestLongWords(t *testing.T) {
+	var m Memory
+	word := strings.Repeat("Abc4", 40) + "x"
+	saw(&m, Untrusted, "see https://example.com/"+word+"?a=1")
+	for text, want := range map[string]bool{
+		word: true, strings.ToUpper(word): true, "é" + word: false,
+		word + "x": false, word[1:]: false, word[:70] + "9" + word[71:]: false, word[:len(word)-1] + "y": false,
+	} {
+		if got := m.Know(text).In&Untrusted != 0; got != want {
+			t.Errorf("%.80q is known: %v", text, got)
+		}
+	}
+}
+
 func BenchmarkSaw100KiB(b *testing.B) {
 	words := strings.Fields("Hello Emma, the quarterly report of https://example.com/reports/2024?id=77 went to bob@example.com; amounts 1,200.50 and 77. Please review it before Friday, thanks and regards")
 	var text strings.Builder
@@ -231,6 +246,15 @@ func BenchmarkSaw100KiB(b *testing.B) {
 	var m Memory
 	for b.Loop() {
 		saw(&m, Private|Untrusted, text.String())
+	}
+}
+
+func BenchmarkSawOneWord100KiB(b *testing.B) {
+	text := strings.Repeat("0123456789abcdef", 6400)
+	b.SetBytes(int64(len(text)))
+	var m Memory
+	for b.Loop() {
+		saw(&m, Private|Untrusted, text)
 	}
 }
 

@@ -221,11 +221,11 @@ func (t *spans) lone(i int) int {
 	if t.inToken || t.slow {
 		return i
 	}
-	h, end := t.seed, i
-	for ; end < len(t.text) && class[t.text[end]] == wordByte; end++ {
+	h, end, limit := t.seed, i, min(len(t.text), i+encodedMin)
+	for ; end < limit && class[t.text[end]] == wordByte; end++ {
 		h = (h ^ uint64(lower[t.text[end]])) * prime
 	}
-	if end-i >= encodedMin || end < len(t.text) && (class[t.text[end]] != other || t.text[end] == ',') {
+	if end-i == encodedMin || end < len(t.text) && (class[t.text[end]] != other || t.text[end] == ',') {
 		return i
 	}
 	t.add(h, i, end)
@@ -236,22 +236,43 @@ func (t *spans) lone(i int) int {
 // letters reads the letters and digits of ASCII at i.
 func (t *spans) letters(i int) int {
 	t.begin(i)
-	text := t.text
+	text, limit := t.text, min(len(t.text), i+bytewise)
 	if h := t.word.hash; h == t.token.hash && h == t.part.hash { // all began here: one hash is that of all
-		for ; i < len(text) && class[text[i]] == wordByte; i++ {
+		for ; i < limit && class[text[i]] == wordByte; i++ {
 			h = (h ^ uint64(lower[text[i]])) * prime
 		}
 		t.word.hash, t.part.hash, t.token.hash = h, h, h
 	} else {
 		w, p, o := t.word.hash, t.part.hash, t.token.hash
-		for ; i < len(text) && class[text[i]] == wordByte; i++ {
+		for ; i < limit && class[text[i]] == wordByte; i++ {
 			c := uint64(lower[text[i]])
 			w, p, o = (w^c)*prime, (p^c)*prime, (o^c)*prime
 		}
 		t.word.hash, t.part.hash, t.token.hash = w, p, o
 	}
+	if i == limit {
+		i = t.long(i)
+	}
 	t.reached(i)
 	return i
+}
+
+// bytewise is how many letters and digits in a row are hashed one by one. What follows is hashed eight at a time.
+const bytewise = 64
+
+// long reads the rest of a long run of letters and digits.
+func (t *spans) long(i int) int {
+	end := textscan.Alnum(t.text, i)
+	rest, begun := t.text[i:end], t.word.hash
+	hash := textscan.Hash(begun, rest)
+	for _, r := range []*run{&t.word, &t.part, &t.token} {
+		if r.hash == begun {
+			r.hash = hash
+		} else {
+			r.hash = textscan.Hash(r.hash, rest)
+		}
+	}
+	return end
 }
 
 // join reads a character that joins words to a part.

@@ -87,6 +87,19 @@ func Alnum(text string, i int) int {
 	return i
 }
 
+// Hash continues a hash with letters and digits of ASCII, in any case, eight at a time.
+func Hash(h uint64, letters string) uint64 {
+	const prime = 0x9fb21c651e98df25
+	b := bytesOf(letters)
+	for ; len(b) >= 8; b = b[8:] {
+		h = bits.RotateLeft64((h^(binary.LittleEndian.Uint64(b)|0x20*ones))*prime, 29)
+	}
+	for _, c := range b {
+		h = bits.RotateLeft64((h^uint64(c|0x20))*prime, 29)
+	}
+	return h
+}
+
 // Lower is a text with its letters of ASCII in lower case. It is the text itself where that has no capitals of ASCII.
 func Lower(text string) string {
 	b := bytesOf(text)

@@ -117,6 +117,28 @@ func BenchmarkAlnum100KiB(b *testing.B) {
 	}
 }
 
+// A hash tells letters apart, wherever they stand, but not their case.
+func TestHash(t *testing.T) {
+	seen := map[uint64]string{}
+	for size := range 40 {
+		text := strings.Repeat("aZ09", 10)[:size]
+		for at := range size + 1 {
+			changed := text
+			if at < size {
+				changed = text[:at] + "q" + text[at+1:]
+			}
+			h := Hash(7, changed)
+			if other, ok := seen[h]; ok && other != changed {
+				t.Errorf("%q and %q have one hash", other, changed)
+			}
+			seen[h] = changed
+			if Hash(7, strings.ToUpper(changed)) != h {
+				t.Errorf("the hash of %q depends on case", changed)
+			}
+		}
+	}
+}
+
 // Room has the room that it was asked for, and holds nothing.
 func TestRoom(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 100 << 10} {
