@@ -36,15 +36,18 @@ func ordersWith(text, word string) bool {
 			return false
 		}
 		i += at
-		if ordering.MatchString(text[max(0, i-160):min(len(text), i+240)]) {
+		if ordering.MatchString(unescaped.Replace(text[max(0, i-160):min(len(text), i+240)])) {
 			return true
 		}
 		at = i + len(word)
 	}
 }
 
+// unescaped takes off what JSON puts where a word begins.
+var unescaped = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\u003c`, "<", `\u003C`, "<")
+
 // orderWords are what one of them says, in the spellings that occur: most results hold none.
-var orderWords = []string{"ssistant", "he user", "nstruction", "SYSTEM", "System note", "System:", "<important", "<IMPORTANT", "lease call", "lease visit", "lease use", "lease run", "lease send", "You must", "you must", "ool call", "mportant message", "IMPORTANT MESSAGE", "rgent message", "revious messages", "[INST]", "[ADMIN]", "irective"}
+var orderWords = []string{"ssistant", "he user", "nstruction", "SYSTEM", "System note", "System:", "<important", "<IMPORTANT", "<Important", "003cimportant", "003cIMPORTANT", "003cImportant", "003Cimportant", "003CIMPORTANT", "003CImportant", "lease call", "lease visit", "lease use", "lease run", "lease send", "You must", "you must", "ool call", "mportant message", "IMPORTANT MESSAGE", "rgent message", "revious messages", "[INST]", "[ADMIN]", "irective"}
 
 // ordering is what orders to a model look like.
 var ordering = lazyregexp.New(`(?i)(?:ignore|disregard|forget|override) (?:all |any |the |your |my )*(?:previous|prior|earlier|above|other) (?:instructions?|rules|messages)|\b(?:system|important|urgent|new|hidden|admin) (?:note|message|instructions?|prompt|directive|override)\b|\[(?:system|inst|admin)\]|<\s*/?(?:important|system|instructions?)\b|(?:\b(?:you (?:must|should|need to|have to|are required to)|now|first|then)|please)[ ,:]{1,3}(?:also |first |immediately |immediate )?(?:call|invoke|use|run|execute|fetch|visit|open|browse|send|forward|post|upload|share|transfer|pay|invite|delete|reply|email|mail)\b[^.]{0,80}(?:\b(?:tool|function|url|https?:|www\.|link|webpage|page)\b|@|://)|\b(?:ai|llm|language model) (?:assistants?|agents?|models?)\b[^.]{0,60}\b(?:must|should|have to|please|need to)\b|\bto complete (?:the|this|your) (?:operation|task|request)\b|do not (?:tell|inform|mention|notify|ask) (?:this to )?the user`)
