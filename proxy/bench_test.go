@@ -1,9 +1,11 @@
 package proxy
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -18,19 +20,26 @@ import (
 // BenchmarkCall is one allowed call from the host's pipe through the gate, on record, to a server in another
 // process and back. What the server's process does is in the time and not in the allocations.
 func BenchmarkCall(b *testing.B) {
-	for _, size := range []int{5, 100 << 10} {
-		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
-			benchCalls(b, newWorld(b, `{ "*": "allow" }`, false, []string{"s"}, script{Lists: map[string]string{"tools/list": oneTool}}), size)
+	noise := make([]byte, 75<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	for _, c := range []struct{ name, text string }{
+		{"small", "hello"},
+		{"100KiB/one word", strings.Repeat("x", 100<<10)},
+		{"100KiB/prose", strings.Repeat("They ask for the key of Mike's desk, and you say: it is at the usual place. ", 1350)},
+		{"100KiB/base64", base64.StdEncoding.EncodeToString(noise)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			benchCalls(b, newWorld(b, `{ "*": "allow" }`, false, []string{"s"}, script{Lists: map[string]string{"tools/list": oneTool}}), c.text)
 		})
 	}
 }
 
-// benchCalls makes calls with a text of that size.
-func benchCalls(b *testing.B, w *world, size int) {
+// benchCalls makes calls with that text.
+func benchCalls(b *testing.B, w *world, text string) {
 	h := w.connect()
 	h.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":` + helloParams + `}`)
 	h.read()
-	line := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s_do","arguments":{"text":"%s"}}}`, strings.Repeat("x", size))
+	line := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s_do","arguments":{"text":"%s"}}}`, text)
 	call := func() {
 		h.send(line)
 		for {
@@ -38,7 +47,7 @@ func benchCalls(b *testing.B, w *world, size int) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if len(answer) > size && answer[0] == '{' {
+			if len(answer) > len(text) && answer[0] == '{' {
 				return
 			}
 		}
@@ -92,7 +101,7 @@ func BenchmarkAround(b *testing.B) {
 			if c.more != nil {
 				c.more(b, w)
 			}
-			benchCalls(b, w, 5)
+			benchCalls(b, w, "hello")
 		})
 	}
 }
