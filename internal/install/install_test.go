@@ -122,6 +122,17 @@ var cases = []struct {
 		map[string]string{"a": "https://a.example/sse"}, []string{"b"},
 	},
 	{
+		"a name with a dot", "amp", "home/.config/amp/settings.json",
+		"{\n  // mine\n  \"amp.notifications\": true,\n  \"amp.mcpServers\": {\"files\": {\"command\": \"npx\", \"args\": [\"-y\", \"fs\"]}}\n}\n",
+		"", map[string]string{"files": "npx -y fs"}, nil,
+	},
+	{
+		"types", "droid", "home/.factory/mcp.json",
+		`{"mcpServers":{"files":{"type":"stdio","command":"fs"},"web":{"type":"http","url":"https://x.example/mcp"}}}`,
+		`{"mcpServers":{"callgate":{"command":"/opt/callgate","args":["run","--mcp-config","FILE"],"type":"stdio"}}}`,
+		map[string]string{"files": "fs", "web-2": "https://x.example/mcp"}, nil,
+	},
+	{
 		"toml", "codex", "home/.codex/config.toml",
 		"model = \"o\"\n\n# the database\n[mcp_servers.db]\ncommand = \"uvx\"\nargs = [\"mcp-server-postgres\"]\n\n[mcp_servers.db.env]\nPGPASSWORD = \"${PGPASSWORD}\"\n\n[mcp_servers.\"we b\"]\nurl = \"https://x.example/mcp\"\nbearer_token_env_var = \"TOKEN\"\n\n[profiles.a]\nmodel = \"p\" # kept\n",
 		"model = \"o\"\n\n[mcp_servers.callgate]\ncommand = '/opt/callgate'\nargs = ['run', '--mcp-config', 'FILE']\ndefault_tools_approval_mode = 'approve'\n\n[profiles.a]\nmodel = \"p\" # kept\n",

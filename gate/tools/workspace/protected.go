@@ -28,8 +28,9 @@ var protectedPlaces = []protected{
 		roaming/code/user/ roaming/code+-+insiders/user/ roaming/vscodium/user/ roaming/cursor/user/ roaming/windsurf/user/
 		application+support/code/user/ application+support/code+-+insiders/user/ application+support/vscodium/user/
 		application+support/cursor/user/ application+support/windsurf/user/ roaming/claude/ application+support/claude/
-		.junie/ .augment/ .trae/ .kilocode/ .openhands/ .fleet/ .helix/ .gitpod.yml .idx/
-		.crush.json crush.json .goose/ .config/goose/ callgate.yaml callgate.yml callgate.json .callgate/`},
+		.junie/ .augment/ .trae/ .kilo/ .kilocode/ .config/kilo/ .openhands/ .fleet/ .helix/ .gitpod.yml .idx/ .amp/ .config/amp/
+		.warp/ .kimi/ .lmstudio/ .rovodev/ .iflow/ .qoder/ .codebuddy/ .antigravity/ .pi/ .cagent/ .gptme/ .grok/ .kode/ .mcporter/ mcporter.json
+		.crush/ .crush.json crush.json .config/crush/ .goose/ .config/goose/ callgate.yaml callgate.yml callgate.json .callgate/`},
 	{"agent-file", "instructions that agents follow", `
 		claude.md claude.local.md agents.md agent.md gemini.md qwen.md .cursorrules .windsurfrules .clinerules .roorules
 		.goosehints .github/copilot-instructions.md .github/instructions/ .github/prompts/ .github/agents/ .github/chatmodes/

@@ -68,7 +68,7 @@ func try(args []string) error {
 	speaks := flags.String("server", testserver.Legacy, "`revision` that the server speaks: "+testserver.Legacy+" or "+testserver.Modern)
 	wait := flags.Duration("wait", 90*time.Second, "how long a person takes to approve")
 	jobs := flags.Int("jobs", 4, "hosts at the same time")
-	results := flags.String("results", "bin/hosts", "`folder` for what crossed, one for each run")
+	results := flags.String("results", "bin/hosts-runs", "`folder` for what crossed, one for each run")
 	page := flags.String("update", "", "`page` that gets the table")
 	if err := flags.Parse(args); err != nil {
 		return err
