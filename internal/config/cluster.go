@@ -76,7 +76,7 @@ func (c *clusterConfig) validate() error {
 		c.Name = name
 	}
 	switch {
-	case !workerName.MatchString(c.Name):
+	case !plainName.MatchString(c.Name):
 		return fmt.Errorf("cluster.name: %q is not a name: use letters, digits, dots, - and _, at most 64", c.Name)
 	case c.Lease < time.Second || c.Lease > 10*time.Minute:
 		return fmt.Errorf("cluster.lease: %s: use 1s to 10m", c.Lease)
@@ -153,16 +153,6 @@ func (c *clusterConfig) validateEmbedded() error {
 func (c *clusterConfig) own(peer string) bool {
 	host, _, err := net.SplitHostPort(peer)
 	return err == nil && (peer == c.Listen || host == c.Name || strings.HasPrefix(host, c.Name+"."))
-}
-
-// files are the secrets that no tool may touch.
-func (c *clusterConfig) files() (files []string) {
-	for _, path := range []string{c.Key, c.Creds, c.CertKey} {
-		if path != "" {
-			files = append(files, ExpandHome(path))
-		}
-	}
-	return files
 }
 
 // Options are what this replica is opened with.

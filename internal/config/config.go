@@ -143,6 +143,13 @@ type Settings struct {
 	Listen *pflag.FlagSet // for subcommands that let approvers in
 	Shared *pflag.FlagSet // for callgate serve and the commands about a cluster
 	viper  *viper.Viper
+	groups []group
+}
+
+// group is some of the keys, and the flags that stand for them.
+type group struct {
+	flags *pflag.FlagSet
+	of    []setting
 }
 
 // NewSettings declares the flags: those of every subcommand in common, the others in a set of their own.
@@ -218,15 +225,16 @@ func (s *Settings) declare(flags *pflag.FlagSet, of []setting) {
 			flags.StringArray(o.flag, v, o.help)
 		}
 	}
-	s.bind(flags, of)
+	s.groups = append(s.groups, group{flags, of})
+	s.bind(s.groups[len(s.groups)-1])
 }
 
 // bind gives the keys their defaults, flags and variables.
-func (s *Settings) bind(flags *pflag.FlagSet, of []setting) {
-	for _, o := range of {
+func (s *Settings) bind(g group) {
+	for _, o := range g.of {
 		s.viper.SetDefault(o.key, o.value)
 		// The names are constants: neither call can fail.
-		_ = s.viper.BindPFlag(o.key, flags.Lookup(o.flag))
+		_ = s.viper.BindPFlag(o.key, g.flags.Lookup(o.flag))
 		_ = s.viper.BindEnv(o.key, Variable(o.flag))
 	}
 }
@@ -235,14 +243,8 @@ func (s *Settings) bind(flags *pflag.FlagSet, of []setting) {
 func (s *Settings) Reload() (*Config, error) {
 	fresh := *s
 	fresh.viper = viper.New()
-	for _, one := range []struct {
-		flags *pflag.FlagSet
-		of    []setting
-	}{
-		{s.Common, commonSettings}, {s.Policy, policySettings}, {s.Search, searchSettings}, {s.Serve, serveSettings},
-		{s.Shared, clusterSettings}, {s.Listen, listenSettings}, {s.Keep, checkpointSettings}, {s.Checks, verifySettings},
-	} {
-		fresh.bind(one.flags, one.of)
+	for _, g := range s.groups {
+		fresh.bind(g)
 	}
 	return fresh.Load()
 }
@@ -342,7 +344,8 @@ func oneDocument(path string) error {
 	return fmt.Errorf("configuration %s: %sa second document begins after ---, and its keys would not count: put all keys into the first one", path, where)
 }
 
-var workerName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+// plainName is what workers, replicas and clients may be called.
+var plainName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // invalid says which key holds what is wrong.
 func invalid(key string, err error) error { return fmt.Errorf("%s: %w", key, err) }
@@ -411,7 +414,7 @@ func (c *Config) validate() (err error) {
 	if err := c.place(); err != nil {
 		return err
 	}
-	if !workerName.MatchString(c.Worker) {
+	if !plainName.MatchString(c.Worker) {
 		return invalid("worker", fmt.Errorf("%q is not a name: use letters, digits, dots, - and _, at most 64", c.Worker))
 	}
 	if err := c.Level.UnmarshalText([]byte(c.LogLevel)); err != nil {

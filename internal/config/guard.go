@@ -43,36 +43,7 @@ func (c *Config) CommonWall() *guard.Wall {
 	if program, err := os.Executable(); err == nil {
 		w.Fixed = append(w.Fixed, program)
 	}
-	for _, path := range []string{c.LogFile, c.AuditAnchor} {
-		if path != "" && path != "syslog" {
-			w.Fixed = append(w.Fixed, ExpandHome(path))
-		}
-	}
-	for _, token := range c.MCPTokens {
-		w.Hidden = append(w.Hidden, ExpandHome(token.File))
-	}
-	if file := c.Approvers.OIDC.ClientSecret; file != "" {
-		w.Hidden = append(w.Hidden, ExpandHome(file))
-	}
-	w.Hidden = append(w.Hidden, c.Cluster.files()...)
-	for _, one := range c.Export {
-		for _, file := range []string{one.Header, one.Keys} {
-			if file != "" {
-				w.Hidden = append(w.Hidden, file)
-			}
-		}
-	}
-	for i := range c.Servers {
-		w.Hidden = append(w.Hidden, c.Servers[i].OAuth.files()...)
-	}
-	if c.TLS.Key != "" {
-		w.Hidden = append(w.Hidden, ExpandHome(c.TLS.Key))
-	}
-	for _, path := range append([]string{c.File, c.Files().Lock()}, c.MCPConfig...) {
-		if path != "" {
-			w.Fixed = append(w.Fixed, ExpandHome(path))
-		}
-	}
+	w.Hidden, w.Fixed = append(w.Hidden, c.secretFiles()...), append(w.Fixed, c.plainFiles()...)
 	if c.started != nil {
 		started := c.started.CommonWall()
 		w.Hidden, w.Fixed = append(w.Hidden, started.Hidden...), append(w.Fixed, started.Fixed...)

@@ -161,40 +161,49 @@ func (c *Config) Ports() []string {
 
 // OwnFiles are the files that no tool may touch.
 func (c *Config) OwnFiles() []string {
-	files := append([]string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate"), c.Files().Lock()}, c.HookRunner.Files()...)
+	files := []string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate")}
 	if c.base != "" {
 		files = append(files, c.base)
 	}
-	if c.File != "" {
-		files = append(files, c.File)
-	}
-	for _, path := range c.MCPConfig {
-		files = append(files, ExpandHome(path))
-	}
-	files = append(files, c.Cluster.files()...)
-	for _, token := range c.MCPTokens {
-		files = append(files, ExpandHome(token.File))
-	}
-	for _, one := range c.Export {
-		if one.Header != "" {
-			files = append(files, one.Header)
-		}
-	}
-	for i := range c.Servers {
-		files = append(files, c.Servers[i].OAuth.files()...)
-	}
-	for _, path := range []string{c.LogFile, c.TLS.Key, c.Approvers.OIDC.ClientSecret} {
-		if path != "" {
-			files = append(files, ExpandHome(path))
-		}
-	}
-	if c.AuditAnchor != "" && c.AuditAnchor != "syslog" {
-		files = append(files, ExpandHome(c.AuditAnchor))
-	}
+	files = slices.Concat(files, c.HookRunner.Files(), c.secretFiles(), c.plainFiles())
 	if c.started != nil {
 		files = append(files, c.started.OwnFiles()...)
 	}
 	return files
+}
+
+// secretFiles are outside callgate's folders, and hold secrets of callgate.
+func (c *Config) secretFiles() []string {
+	files := []string{c.TLS.Key, c.Approvers.OIDC.ClientSecret, c.Cluster.Key, c.Cluster.Creds, c.Cluster.CertKey}
+	for _, token := range c.MCPTokens {
+		files = append(files, token.File)
+	}
+	for _, one := range c.Export {
+		files = append(files, one.Header, one.Keys)
+	}
+	for i := range c.Servers {
+		files = append(files, c.Servers[i].OAuth.files()...)
+	}
+	return setPaths(files)
+}
+
+// plainFiles are outside callgate's folders too. Programs may read them, and MUST NOT change them.
+func (c *Config) plainFiles() []string {
+	files := append([]string{c.File, c.Files().Lock(), c.LogFile}, c.MCPConfig...)
+	if c.AuditAnchor != "syslog" {
+		files = append(files, c.AuditAnchor)
+	}
+	return setPaths(files)
+}
+
+// setPaths returns the paths that are set, with the home folder in them.
+func setPaths(paths []string) (set []string) {
+	for _, path := range paths {
+		if path != "" {
+			set = append(set, ExpandHome(path))
+		}
+	}
+	return set
 }
 
 // TakenOver is the configuration as a callgate has it that was started with another: where its data is, and how it

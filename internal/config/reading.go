@@ -79,7 +79,7 @@ func (r *reading) Denied(root string) (func(path string) bool, error) {
 // as they are now. While they cannot be read, nothing is shown. rules are those of c's own worker, as in Reading.
 func Hidden(c *Config, rules *store.Store, one *checkpoint.Checkpoint) func(path string) bool {
 	of := *c
-	if one.Worker != c.Worker && workerName.MatchString(one.Worker) {
+	if one.Worker != c.Worker && plainName.MatchString(one.Worker) {
 		of.Worker, rules = one.Worker, nil
 	}
 	denied, err := of.Reading(rules).Denied(one.Workspace)

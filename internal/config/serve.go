@@ -77,8 +77,6 @@ func (s *Settings) readIdleSeconds() error {
 	return nil
 }
 
-var tokenName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
 // validate checks every value; the error begins with the key.
 func (c *ServeConfig) validate() error {
 	switch c.Auth {
@@ -143,10 +141,8 @@ func (c *Config) CheckServe() error {
 func (c *Config) MisspelledVariables(environ []string) (said []string) {
 	const ours = "CALLGATE_"
 	known := []string{"CONFIG", strings.TrimPrefix(idleSeconds, ours)}
-	for _, of := range [][]setting{commonSettings, policySettings, searchSettings, serveSettings, clusterSettings, listenSettings, checkpointSettings, verifySettings} {
-		for _, one := range of {
-			known = append(known, strings.TrimPrefix(Variable(one.flag), ours))
-		}
+	for _, one := range allSettings() {
+		known = append(known, strings.TrimPrefix(Variable(one.flag), ours))
 	}
 	for _, pair := range environ {
 		variable, _, _ := strings.Cut(pair, "=")
@@ -177,7 +173,7 @@ func (c *ServeConfig) validateTokens() error {
 	names := []string{string(credentials.MCP), proxy.StdioPrincipal, proxy.AnyPrincipal}
 	for i, t := range c.MCPTokens {
 		switch {
-		case !tokenName.MatchString(t.Name):
+		case !plainName.MatchString(t.Name):
 			return fmt.Errorf("mcpTokens[%d]: name %q: use letters, digits, dots, - and _, at most 64", i, t.Name)
 		case slices.Contains(names, t.Name):
 			return fmt.Errorf("mcpTokens[%d]: the name %q is taken", i, t.Name)

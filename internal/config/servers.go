@@ -367,18 +367,12 @@ func (t *toolConfig) fields() map[string][]string {
 // choice compiles which tools there are, and their names.
 func (s *ServerConfig) choice() (proxy.Choice, error) {
 	c := proxy.Choice{As: map[string]string{}}
-	for _, l := range []struct {
-		key   string
-		globs []string
-		into  *[]*permissions.Glob
-	}{{"allowTools", s.AllowTools, &c.Allow}, {"hideTools", s.HideTools, &c.Hide}} {
-		for i, pattern := range l.globs {
-			glob, err := permissions.CompileGlob(pattern)
-			if err != nil {
-				return c, fmt.Errorf("server %q: %s[%d]: %w", s.Name, l.key, i, err)
-			}
-			*l.into = append(*l.into, glob)
-		}
+	var err error
+	if c.Allow, err = compileGlobs("allowTools", s.AllowTools); err == nil {
+		c.Hide, err = compileGlobs("hideTools", s.HideTools)
+	}
+	if err != nil {
+		return c, fmt.Errorf("server %q: %w", s.Name, err)
 	}
 	taken := map[string]string{}
 	for _, t := range s.Tools {

@@ -29,16 +29,19 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestSecretsBehindTheWall asks whether servers can read files with secrets of callgate, wherever they are.
+// TestSecretsBehindTheWall asks whether servers and tools can read files with secrets of callgate, wherever they are.
 func TestSecretsBehindTheWall(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	c := &Config{DataDir: in("data"), Export: []siem.Config{{Name: "web", Header: in("header"), Keys: in("keys")}}}
 	c.Cluster.Key, c.Cluster.Creds, c.Cluster.CertKey = in("key"), in("creds"), in("certificate-key")
-	hidden := c.CommonWall().Hidden
+	hidden, own := c.CommonWall().Hidden, c.OwnFiles()
 	for _, name := range []string{"header", "keys", "key", "creds", "certificate-key"} {
 		if !slices.Contains(hidden, in(name)) {
 			t.Errorf("servers can read the file %s", name)
+		}
+		if !slices.Contains(own, in(name)) {
+			t.Errorf("tools can read the file %s", name)
 		}
 	}
 }

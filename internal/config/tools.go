@@ -24,12 +24,19 @@ func (t *toolsConfig) check() error {
 	if t.Expose != ExposeAll && t.Expose != ExposeSearch {
 		return fmt.Errorf("expose %q: use all or search", t.Expose)
 	}
-	for i, pattern := range t.Pinned {
+	var err error
+	t.PinnedGlobs, err = compileGlobs("pinned", t.Pinned)
+	return err
+}
+
+// compileGlobs compiles the patterns of a key.
+func compileGlobs(key string, patterns []string) (globs []*permissions.Glob, err error) {
+	for i, pattern := range patterns {
 		glob, err := permissions.CompileGlob(pattern)
 		if err != nil {
-			return fmt.Errorf("pinned[%d]: %w", i, err)
+			return nil, fmt.Errorf("%s[%d]: %w", key, i, err)
 		}
-		t.PinnedGlobs = append(t.PinnedGlobs, glob)
+		globs = append(globs, glob)
 	}
-	return nil
+	return globs, nil
 }

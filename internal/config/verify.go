@@ -59,12 +59,7 @@ func (v *verifyConfig) check(checkpoints *checkpointsConfig) error {
 		}
 		v.Folders = append(v.Folders, real)
 	}
-	for i, text := range v.Paths {
-		glob, err := permissions.CompileGlob(text)
-		if err != nil {
-			return fmt.Errorf("paths[%d]: %w", i, err)
-		}
-		v.Globs = append(v.Globs, glob)
-	}
-	return nil
+	var err error
+	v.Globs, err = compileGlobs("paths", v.Paths)
+	return err
 }
