@@ -1,6 +1,10 @@
 package rag
 
-import "callgate/rag/internal/lexical"
+import (
+	"slices"
+
+	"callgate/rag/internal/lexical"
+)
 
 // exact is about how many rows get an exact look: those whose sketches are nearest to the query's.
 const exact = 2000
@@ -54,10 +58,5 @@ func (s *search) byMeaning() []lexical.Scored {
 }
 
 func isZero(v []float32) bool {
-	for _, x := range v {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v, func(x float32) bool { return x != 0 })
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,9 +57,7 @@ func (b *builder) escapes(name string, raw []byte, depth int) {
 	if kind := kindOf(raw); kind == '{' || kind == '[' {
 		inner, ok := arguments.Members(raw)
 		for i := 0; ok && depth < arguments.MaxDepth && i < len(inner); i++ {
-			if inner[i].Name == "" {
-				inner[i].Name = name
-			}
+			inner[i].Name = cmp.Or(inner[i].Name, name)
 			b.escapes(inner[i].Name, inner[i].Value, depth+1)
 		}
 		return

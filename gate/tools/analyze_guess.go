@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -107,9 +108,7 @@ func (b *builder) walkPacked(name, s string, depth int) {
 // named gives the elements of an array the array's own name.
 func named(list []arguments.Argument, name string) []arguments.Argument {
 	for i := range list {
-		if list[i].Name == "" {
-			list[i].Name = name
-		}
+		list[i].Name = cmp.Or(list[i].Name, name)
 	}
 	return list
 }

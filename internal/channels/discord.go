@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,9 +20,7 @@ type Discord struct {
 
 // NewDiscord takes the bot's token. api is "" for Discord's own.
 func NewDiscord(api, channel, token string) (*Discord, error) {
-	if api == "" {
-		api = "https://discord.com/api/v10"
-	}
+	api = cmp.Or(api, "https://discord.com/api/v10")
 	if err := checkAddress("url", api); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -22,9 +23,7 @@ type Slack struct {
 
 // NewSlack takes the app's and the bot's token: xapp-… opens the socket, xoxb-… writes. api is "" for Slack's own.
 func NewSlack(api, channel, app, bot string) (*Slack, error) {
-	if api == "" {
-		api = "https://slack.com/api"
-	}
+	api = cmp.Or(api, "https://slack.com/api")
 	if err := checkAddress("url", api); err != nil {
 		return nil, err
 	}

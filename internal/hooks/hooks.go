@@ -159,12 +159,9 @@ func (h *hook) wants(e *Event) bool {
 	if h.matcher == nil {
 		return true
 	}
-	for _, name := range []string{e.Tool, e.plain, e.ToolName, e.Kind, e.Agent, e.Server} {
-		if name != "" && h.matcher.Match(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{e.Tool, e.plain, e.ToolName, e.Kind, e.Agent, e.Server}, func(name string) bool {
+		return name != "" && h.matcher.Match(name)
+	})
 }
 
 // Wants reports whether any hook may follow an event of that name. If not, the event need not be made.

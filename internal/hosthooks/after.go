@@ -138,12 +138,9 @@ func (d *Desk) ours(v *visit, e *Event) bool {
 	if d.o.Own == nil {
 		return false
 	}
-	for _, name := range d.o.Own(v.dialect.ID, v.project) {
-		if e.Server == name || e.Server == "" && v.dialect.ofServer(e.Tool, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.o.Own(v.dialect.ID, v.project), func(name string) bool {
+		return e.Server == name || e.Server == "" && v.dialect.ofServer(e.Tool, name)
+	})
 }
 
 const (

@@ -271,12 +271,9 @@ func (c *Change) OfMachine() bool {
 
 // Changes reports whether anything would change.
 func (p *Plan) Changes() bool {
-	for _, h := range p.Hosts {
-		if slices.ContainsFunc(h.Changes, func(c Change) bool { return c.Changes() }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Hosts, func(h HostPlan) bool {
+		return slices.ContainsFunc(h.Changes, func(c Change) bool { return c.Changes() })
+	})
 }
 
 // move replaces the servers of a file by callgate's entry. It returns the moved servers.

@@ -39,10 +39,8 @@ func valuesOverlap(r, q *permissions.Rule) bool {
 
 func anyMeet(x, y []string) bool {
 	for _, a := range tails(x) {
-		for _, b := range tails(y) {
-			if meet(a, b) {
-				return true
-			}
+		if slices.ContainsFunc(tails(y), func(b string) bool { return meet(a, b) }) {
+			return true
 		}
 	}
 	return false

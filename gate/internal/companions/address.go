@@ -179,12 +179,9 @@ func impliesPort(text string, ports []string) bool {
 	if !implied(ports) {
 		return false
 	}
-	for _, m := range urlWithoutPort.FindAllStringSubmatch(text, -1) {
-		if isPort(schemePorts[m[1]], ports) && isLocal(m[2]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(urlWithoutPort.FindAllStringSubmatch(text, -1), func(m []string) bool {
+		return isPort(schemePorts[m[1]], ports) && isLocal(m[2])
+	})
 }
 
 // implied reports whether a URL can lead to one of the ports without naming it.

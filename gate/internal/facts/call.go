@@ -4,6 +4,7 @@ package facts
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -95,10 +96,7 @@ func Within(path, folder string) bool {
 
 // Template reports whether a file that is named like a credential store is an example without credentials.
 func Template(store string) bool {
-	for _, end := range []string{".example", ".sample", ".template", ".dist", ".pub"} {
-		if strings.HasSuffix(store, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{".example", ".sample", ".template", ".dist", ".pub"}, func(end string) bool {
+		return strings.HasSuffix(store, end)
+	})
 }

@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -82,9 +83,7 @@ func (p parts) value(d *jsontext.Decoder, labels map[string]flow.Label, path str
 			}
 			name := t.String()
 			at, of := strings.ReplaceAll(name, ".", "\x00"), label // a dot in a name leads nowhere, and no name neither
-			if at == "" {
-				at = "\x00"
-			}
+			at = cmp.Or(at, "\x00")
 			if path != "" {
 				at = path + "." + at
 			}

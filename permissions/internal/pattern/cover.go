@@ -34,10 +34,8 @@ func (g *Glob) Covers(h *Glob) bool {
 		return g.not.simple != nil && h.simple != nil && !meet
 	}
 	for _, p := range h.widened() {
-		for _, sample := range p.samples(g) {
-			if !g.Match(sample) {
-				return false
-			}
+		if slices.ContainsFunc(p.samples(g), func(sample string) bool { return !g.Match(sample) }) {
+			return false
 		}
 	}
 	return true

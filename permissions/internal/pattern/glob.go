@@ -173,12 +173,7 @@ func (e *expression) match(s string) bool {
 	if !e.base.MatchString(s) {
 		return false
 	}
-	for _, x := range e.excludes {
-		if x.MatchString(s) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(e.excludes, func(x *regexp.Regexp) bool { return x.MatchString(s) })
 }
 
 // globMeta holds what Quote escapes: what a pattern reads as more than itself, and `=`, which could make

@@ -275,10 +275,8 @@ func (b *Calls) known(server any, id string) *Call {
 func (b *Calls) Become(c *Call, server any, t Task, result []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, other := range b.all {
-		if other.runsAs(server, t.ID) {
-			return false
-		}
+	if slices.ContainsFunc(b.all, func(other *Call) bool { return other.runsAs(server, t.ID) }) {
+		return false
 	}
 	c.becomes(t, result)
 	return true

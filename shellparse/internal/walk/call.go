@@ -196,12 +196,9 @@ func (c *Call) Inner(argv []word.Word, via string) *Call {
 // endsAlike reports whether a wrapper with these words runs its program, and ends well only if that does: not for --help
 // and --version, nor for what has timeout end as a program that it stopped.
 func endsAlike(via string) bool {
-	for _, option := range []string{" --h", " --v", " --p", " -p"} {
-		if strings.Contains(via, option) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{" --h", " --v", " --p", " -p"}, func(option string) bool {
+		return strings.Contains(via, option)
+	})
 }
 
 // Child makes the call of what the command starts in a process of its own, with none of its files.

@@ -175,10 +175,8 @@ func plainValue(w *syntax.Word) bool {
 			}
 		case *syntax.SglQuoted:
 		case *syntax.DblQuoted:
-			for _, q := range p.Parts {
-				if !IsLit(q) {
-					return false
-				}
+			if slices.ContainsFunc(p.Parts, func(q syntax.WordPart) bool { return !IsLit(q) }) {
+				return false
 			}
 		default:
 			return false

@@ -71,12 +71,7 @@ func literal(s string) string {
 
 // HasPrefix says that s begins with one of the prefixes.
 func HasPrefix(s string, prefixes ...string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 func Set(list string) map[string]bool {
