@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"callgate/internal/durable"
 )
 
@@ -48,10 +50,7 @@ func Follow(ctx context.Context, dir string, f Filter) iter.Seq2[Record, error] 
 			if !t.yieldNew(f, yield) {
 				return
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(followEvery):
-			}
+			periodic.Sleep(ctx, followEvery)
 		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"callgate/internal/durable"
 )
 
@@ -308,10 +310,7 @@ func buildIndex(ctx context.Context, log string, size int64) (err error) {
 		if _, err := out.Write(b.encode()); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Since(began)):
-		}
+		periodic.Sleep(ctx, time.Since(began))
 	}
 	return ctx.Err()
 }

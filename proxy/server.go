@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"callgate/gate/tools"
 	"callgate/internal/guard"
 	"callgate/internal/hooks"
@@ -128,9 +130,7 @@ func (s *server) revive(ctx context.Context) error {
 	if !errors.As(err, &down) || down.RetryAt.IsZero() || time.Until(down.RetryAt) > revivePatience {
 		return err
 	}
-	select {
-	case <-time.After(time.Until(down.RetryAt)):
-	case <-ctx.Done():
+	if !periodic.Sleep(ctx, time.Until(down.RetryAt)) {
 		return ctx.Err()
 	}
 	_, err = s.up.Ready(ctx)

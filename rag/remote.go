@@ -18,6 +18,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"callgate/internal/periodic"
+
 	"callgate/internal/loopback"
 )
 
@@ -137,9 +139,7 @@ func (r *remote) ask(ctx context.Context, batch []string) ([][]float32, error) {
 		}
 		pause := max(after, wait/2+rand.N(wait))
 		wait *= 2
-		select {
-		case <-time.After(min(pause, maxPause)):
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, min(pause, maxPause)) {
 			return nil, ctx.Err()
 		}
 	}

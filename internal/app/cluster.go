@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -68,10 +67,7 @@ func (s *Sidecar) joinCluster(ctx context.Context) error {
 			return err
 		}
 		s.log.Warn("cluster: hosts are served once this is fixed", "error", err)
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
+		periodic.Sleep(ctx, time.Second)
 	}
 }
 
@@ -120,11 +116,7 @@ func (r *replica) watch(g *gate.Gate) {
 	r.cluster.Approvals().Serve(r.gate)
 	r.cluster.ShareTrail(audit.Dir(r.config.DataDir), r.exported,
 		r.problems.of("the cluster's audit trail", "records are on this machine alone until the cluster takes them: "))
-	ctx, stop := context.WithCancel(context.Background())
-	var watching sync.WaitGroup
-	watching.Go(func() { r.watchFreshness(ctx) })
-	watching.Go(func() { r.pushFreezes(ctx) })
-	r.onClose(func() error { stop(); watching.Wait(); return nil })
+	r.onClose(beside(context.Background(), r.watchFreshness, r.pushFreezes))
 }
 
 // pushFreezes tells the others what was frozen here while they could not be told.
@@ -161,18 +153,11 @@ func (r *replica) sharePins(pins *tools.Pins) {
 
 // watchFreshness shows people when nothing can run.
 func (r *replica) watchFreshness(ctx context.Context) {
-	ticker := time.NewTicker(time.Second / 4)
-	defer ticker.Stop()
 	silent := r.problems.of("the cluster", "nothing runs until this callgate hears from its cluster again: ")
 	file := fileLook{r: r}
-	for {
+	for on := true; on; on = periodic.Sleep(ctx, time.Second/4) {
 		silent(r.cluster.Fresh())
 		file.look()
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 
@@ -246,22 +231,6 @@ func (r *replica) document(name string) store.Shared {
 		return nil
 	}
 	return sharedText{r.cluster.Document(name), "replica " + r.cluster.Name()}
-}
-
-// ledger is where approvals are kept for the other replicas; nil without a cluster.
-func (r *replica) ledger() gate.Ledger {
-	if r == nil {
-		return nil
-	}
-	return r.cluster.Approvals()
-}
-
-// tallies is where limits are counted with the other replicas; nil without a cluster.
-func (r *replica) tallies() gate.Tallies {
-	if r == nil {
-		return nil
-	}
-	return r.cluster.Budgets()
 }
 
 // fresh says why rules and freezes may be old; nil without a cluster, where they never are.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"callgate/internal/cluster"
@@ -61,9 +60,7 @@ func (r *replica) shareCredentials(ctx context.Context) error {
 		return err
 	}
 	trouble := r.problems.of("the cluster's credentials", "credentials cannot be shared with the other replicas: ")
-	ctx, stop := context.WithCancel(context.Background())
-	var sharing sync.WaitGroup
-	sharing.Go(func() {
+	r.onClose(beside(context.Background(), func(ctx context.Context) {
 		for range periodic.Every(ctx, time.Second) {
 			if r.cluster.Fresh() != nil {
 				continue
@@ -71,8 +68,7 @@ func (r *replica) shareCredentials(ctx context.Context) error {
 			last, err = r.agreeOnCredentials(ctx, last)
 			trouble(err)
 		}
-	})
-	r.onClose(func() error { stop(); sharing.Wait(); return nil })
+	}))
 	return nil
 }
 

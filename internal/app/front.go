@@ -59,13 +59,7 @@ func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64
 		one.Close()
 		return nil, err
 	}
-	telling, stop := context.WithCancel(ctx)
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		tellWhoWaits(telling, one.Gate, one.log, one.companion.page)
-	}()
-	one.closers = append(one.closers, func() error { stop(); <-told; return nil })
+	one.closers = append(one.closers, beside(ctx, one.tellWhoWaits))
 	w := &tenancy.Worker{
 		Gate: one.Gate, Proxy: one.Proxy, Budget: one.budget, People: one.companion.Load(), Close: one.Close,
 		Prepare: func(ctx context.Context, next *config.Config, servers bool) (func(), error) {

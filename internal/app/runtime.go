@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"callgate/internal/periodic"
 )
 
 // startUp is how long a process keeps Go's own setting: to fork a server holds a processor.
@@ -47,10 +49,8 @@ func rest(ctx context.Context) {
 	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	r := rester{wait: restAfter}
 	for {
-		select {
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, r.wait) {
 			return
-		case <-time.After(r.wait):
 		}
 		metrics.Read(allocated)
 		if r.look(allocated[0].Value.Uint64()) {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync"
 
 	"callgate/audit"
 
@@ -50,14 +49,7 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 		how = append(how, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))
 	}
 	s.log.Info("hosts are served", how...)
-	watching, stop := context.WithCancel(ctx)
-	var watchers sync.WaitGroup
-	watchers.Go(func() { tellWhoWaits(watching, s.Gate, s.log, s.companion.page) })
-	watchers.Go(func() { s.watch(watching, load, e) })
-	watchers.Go(func() { rest(watching) })
-	watchers.Go(func() { s.Gate.Recall(watching) })
-	defer watchers.Wait()
-	defer stop()
+	s.closers = append(s.closers, beside(ctx, s.tellWhoWaits, rest, s.Gate.Recall, func(ctx context.Context) { s.watch(ctx, load, e) }))
 	select {
 	case <-ctx.Done():
 		s.Gate.Leave() // hosts find callgate again at its address, and repeat what waits

@@ -101,6 +101,16 @@ func (s *Sidecar) open(servers []proxy.Server) (*Sidecar, error) {
 	return s, nil
 }
 
+// beside runs what goes on beside a callgate, until ctx ends or stop is called, which waits.
+func beside(ctx context.Context, all ...func(context.Context)) (stop func() error) {
+	ctx, end := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	for _, f := range all {
+		running.Go(func() { f(ctx) })
+	}
+	return func() error { end(); running.Wait(); return nil }
+}
+
 // StartHub opens what people need, and nothing for hosts. The caller MUST close the sidecar.
 func StartHub(c *config.Config) (*Sidecar, error) {
 	s := &Sidecar{config: c, onlooker: true}
@@ -167,14 +177,18 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 	}
 	s.rules = store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home, Logger: s.log, Shared: s.replica.document(documentRules)})
 	s.companion.presence = presence.Open(c.DataDir, c.Presence, s.companion.page)
-	s.Gate = gate.New(gate.Options{
+	o := gate.Options{
 		Presence: s.companion.presence, Credentials: namedSecrets(c.Secrets.Keyring, c.Secrets.Files, s.log),
 		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, MaxPendingAll: c.MaxPendingAll, Agents: agents,
 		Advisors: c.PolicyEngines,
 		History:  func(ctx context.Context) []string { return history(ctx, c) }, Answered: func(ctx context.Context, since time.Time) []gate.Answered { return answered(ctx, c, since) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
-		Ledger: s.replica.ledger(), Tallies: s.replica.tallies(), Standing: s.replica.document(documentSessions), Current: s.replica.fresh(), Freezer: s.freezer(), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Stop: s.stop, Off: c.GateOff, NoFlow: c.NoFlow,
-	})
+		Standing: s.replica.document(documentSessions), Current: s.replica.fresh(), Freezer: s.freezer(), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Stop: s.stop, Off: c.GateOff, NoFlow: c.NoFlow,
+	}
+	if s.replica != nil {
+		o.Ledger, o.Tallies = s.replica.cluster.Approvals(), s.replica.cluster.Budgets()
+	}
+	s.Gate = gate.New(o)
 	s.closers = append(s.closers, func() error { s.Gate.Close(); return nil })
 	if c.GateOff {
 		s.log.Warn("THE GATE IS OFF: every tool call runs, whatever the rules say")
@@ -359,11 +373,7 @@ func (s *Sidecar) troubles() []string {
 // Relay serves the host on standard input and output until it ends.
 func (s *Sidecar) Relay(ctx context.Context, v proxy.View) error {
 	tuneForStdio(s.retrieval != nil)
-	resting, stop := context.WithCancel(ctx)
-	var rests sync.WaitGroup
-	rests.Go(func() { rest(resting) })
-	defer rests.Wait()
-	defer stop()
+	s.closers = append(s.closers, beside(ctx, rest))
 	in, out := rpc.Stdio()
 	return s.Proxy.Run(ctx, v, in, out)
 }

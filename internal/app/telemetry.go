@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"callgate/audit"
 	"callgate/internal/app/backend"
@@ -37,17 +36,15 @@ type exports []*siem.Export
 
 // startExports begins to send. The caller MUST call stop, which waits until nothing is sent any more.
 func startExports(c *config.Config, p *problems, log *slog.Logger) (list exports, stop func() error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var sending sync.WaitGroup
+	var sends []func(context.Context)
 	for _, to := range c.Export {
 		one := &siem.Export{
 			Config: to, Dir: audit.Dir(c.DataDir), State: exportState(c, to), Logger: log,
 			Trouble: func(text ...string) { p.set("the export "+to.Name, text...) },
 		}
-		list = append(list, one)
-		sending.Go(func() { one.Run(ctx) })
+		list, sends = append(list, one), append(sends, one.Run)
 	}
-	return list, func() error { cancel(); sending.Wait(); return nil }
+	return list, beside(context.Background(), sends...)
 }
 
 // exportState is the file that says how far an export is.

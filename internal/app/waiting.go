@@ -2,19 +2,18 @@ package app
 
 import (
 	"context"
-	"log/slog"
 
 	"callgate/gate"
 )
 
 // tellWhoWaits logs every call that waits for a person, once, until ctx ends. So people who read the log see why a host
 // hangs. It leaves out arguments, which are for approvers only.
-func tellWhoWaits(ctx context.Context, g *gate.Gate, log *slog.Logger, page func() string) {
+func (s *Sidecar) tellWhoWaits(ctx context.Context) {
 	told := map[string]bool{}
 	for ctx.Err() == nil {
-		subscription := g.SubscribeQuestions() // again after one that fell behind
+		subscription := s.Gate.SubscribeQuestions() // again after one that fell behind
 		tellWaiting(ctx, subscription, told, func(a *gate.Approval) {
-			log.Info("a call waits for a person: answer on the page or with callgate approve", "tool", a.Tool, "risk", a.Analysis.Risk, "page", page(), "until", a.ExpiresAt)
+			s.log.Info("a call waits for a person: answer on the page or with callgate approve", "tool", a.Tool, "risk", a.Analysis.Risk, "page", s.companion.page(), "until", a.ExpiresAt)
 		})
 		subscription.Close()
 	}

@@ -23,6 +23,8 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"callgate/internal/companion/wire"
 	"callgate/internal/oncall"
 	"callgate/internal/visible"
@@ -400,10 +402,8 @@ func (a *approver) listen(ctx context.Context, i int) {
 			return
 		}
 		a.Logger.Warn("channels: the connection is lost; trying again", "channel", a.Channels[i].Name, "error", err)
-		select {
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, again) {
 			return
-		case <-time.After(again):
 		}
 	}
 }

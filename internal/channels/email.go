@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"github.com/wneessen/go-mail"
 
 	"callgate/internal/loopback"
@@ -75,18 +77,12 @@ func (e *Email) Show(_ context.Context, where string, m Message) (string, error)
 
 // Listen sends the digests, and hears nothing.
 func (e *Email) Listen(ctx context.Context, _ func(Press) string) error {
-	tick := time.NewTicker(min(e.every, time.Minute))
-	defer tick.Stop()
-	for {
+	for on := true; on; on = periodic.Sleep(ctx, min(e.every, time.Minute)) {
 		if err := e.flush(ctx, time.Now()); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
 	}
+	return nil
 }
 
 // flush sends a digest when there is something to tell and it is time to. What could not be sent is told next time.

@@ -419,7 +419,7 @@ func (a *Approvals) repeated(key string) bool {
 
 // run ends what is over and takes over what nobody has.
 func (a *Approvals) run() {
-	ticker := time.NewTicker(max(a.c.o.Lease/10, 50*time.Millisecond))
+	ticker := time.NewTicker(a.c.o.beat())
 	defer ticker.Stop()
 	for {
 		select {

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -136,10 +138,7 @@ func (b *bucket) run() {
 			b.c.log.Warn("cluster: cannot follow the bucket; trying again", "bucket", b.name, "error", err)
 			said = text
 		}
-		select {
-		case <-time.After(250 * time.Millisecond):
-		case <-b.c.ctx.Done():
-		}
+		periodic.Sleep(b.c.ctx, 250*time.Millisecond)
 	}
 }
 
@@ -254,7 +253,7 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 	began := time.Now()
 	b.c.owned.Go(func() {
 		defer stop()
-		ticker := time.NewTicker(max(b.c.o.Lease/10, 50*time.Millisecond))
+		ticker := time.NewTicker(b.c.o.beat())
 		defer ticker.Stop()
 		looked := time.Now()
 		for ctx.Err() == nil {

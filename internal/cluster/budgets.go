@@ -454,7 +454,7 @@ func (b *Budgets) run() {
 			}
 		})
 	}
-	for range periodic.Every(b.c.ctx, max(b.c.o.Lease/10, 50*time.Millisecond)) {
+	for range periodic.Every(b.c.ctx, b.c.o.beat()) {
 		if b.c.Fresh() == nil {
 			b.round()
 		}

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -53,6 +55,9 @@ type Options struct {
 
 	now func() time.Time // tests have clocks that are wrong; nil is time.Now
 }
+
+// beat is how often a replica says that it lives, and looks after what it shares.
+func (o *Options) beat() time.Duration { return max(o.Lease/10, 50*time.Millisecond) }
 
 // Cluster is this replica's part. Close it.
 type Cluster struct {
@@ -171,12 +176,8 @@ func (c *Cluster) Fresh() error { return c.bucket.fresh() }
 
 // Wait returns when Fresh is nil, or when ctx ends.
 func (c *Cluster) Wait(ctx context.Context) error {
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
 	for c.Fresh() != nil {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, 20*time.Millisecond) {
 			return c.Fresh()
 		}
 	}

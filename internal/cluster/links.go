@@ -280,7 +280,7 @@ func (l *links) open(one *link, key, name, epoch string) {
 	one.err = err
 	close(one.ready)
 	if err == nil {
-		ticker := time.NewTicker(max(l.c.o.Lease/10, 50*time.Millisecond))
+		ticker := time.NewTicker(l.c.o.beat())
 		defer ticker.Stop()
 		for live := true; live; {
 			select {

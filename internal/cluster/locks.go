@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"callgate/internal/periodic"
 )
 
 // A lock is one entry, lock.{name}, that names the process which holds it.
@@ -65,9 +67,7 @@ func (l *locks) hold(ctx context.Context, name string) (until time.Time, unlock 
 			}
 			continue
 		}
-		select {
-		case <-time.After(lookAgain):
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, lookAgain) {
 			return until, nil, context.Cause(ctx)
 		}
 	}
@@ -114,11 +114,4 @@ func (l *locks) disown(key string, mine holder) {
 }
 
 // pause waits a little, and is false when the cluster has ended.
-func (l *locks) pause() bool {
-	select {
-	case <-time.After(l.lease / 10):
-		return true
-	case <-l.ctx.Done():
-		return false
-	}
-}
+func (l *locks) pause() bool { return periodic.Sleep(l.ctx, l.lease/10) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callgate/internal/durable"
+	"callgate/internal/periodic"
 )
 
 // Logins keeps the files with logins the same at all replicas: each is a document, login.{name}. Changes of one replica
@@ -35,16 +36,9 @@ const (
 func (c *Cluster) ShareLogins(dir string, trouble func(error)) *Logins {
 	l := &Logins{c: c, dir: dir, last: map[string]string{}}
 	c.owned.Go(func() {
-		ticker := time.NewTicker(max(c.o.Lease/10, 50*time.Millisecond))
-		defer ticker.Stop()
-		for {
+		for on := true; on; on = periodic.Sleep(c.ctx, c.o.beat()) {
 			if c.Fresh() == nil {
 				trouble(l.round())
-			}
-			select {
-			case <-ticker.C:
-			case <-c.ctx.Done():
-				return
 			}
 		}
 	})

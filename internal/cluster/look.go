@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"callgate/internal/periodic"
 )
 
 // Look connects to the cluster without becoming a replica, for commands. The caller MUST close it. It returns once it
@@ -61,9 +63,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		if !waits || time.Since(since) > c.o.Lease/2 {
 			break
 		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, 20*time.Millisecond) {
 			return Status{}, ctx.Err()
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -81,9 +83,7 @@ func RenewTrail(ctx context.Context, c *Cluster) (messages uint64, renewed bool,
 		if old, err = c.js.UpdateStream(ctx, from); err != nil {
 			return 0, false, err
 		}
-		select {
-		case <-time.After(writeWithin): // what was on its way to the old one is there, or came to nothing
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, writeWithin) { // what was on its way to the old one is there then, or came to nothing
 			return 0, false, ctx.Err()
 		}
 		if err := t.copied(ctx, old, next); err != nil {
@@ -129,9 +129,7 @@ func (t *trail) copied(ctx context.Context, from, to jetstream.Stream) error {
 			}
 			return err
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, 100*time.Millisecond) {
 			return fmt.Errorf("%d of %d messages: %w", b.State.Msgs, a.State.Msgs, ctx.Err())
 		}
 	}

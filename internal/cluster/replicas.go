@@ -223,7 +223,7 @@ func (r *replicas) leave() {
 
 // run tells of replicas that fell silent.
 func (r *replicas) run() {
-	for range periodic.Every(r.c.ctx, max(r.c.o.Lease/10, 50*time.Millisecond)) {
+	for range periodic.Every(r.c.ctx, r.c.o.beat()) {
 		silent := false
 		r.mu.Lock()
 		for name, h := range r.known {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callgate/internal/durable"
@@ -97,10 +99,7 @@ func Share(c *Cluster, what string, notes Notes, file string, trouble func(error
 			if err := k.round(ctx); ctx.Err() == nil {
 				trouble(err)
 			}
-			select {
-			case <-time.After(noteEvery):
-			case <-ctx.Done():
-			}
+			periodic.Sleep(ctx, noteEvery)
 		}
 	})
 	c.owned.Go(rounds.Wait)

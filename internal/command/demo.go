@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -94,9 +96,6 @@ func letAnswer(ctx context.Context, dataDir, folder string) {
 			}
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+		periodic.Sleep(ctx, 200*time.Millisecond)
 	}
 }

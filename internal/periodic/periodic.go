@@ -1,4 +1,4 @@
-// Package periodic does something from time to time.
+// Package periodic does something from time to time, or later, until a context ends.
 package periodic
 
 import (
@@ -22,5 +22,15 @@ func Every(ctx context.Context, period time.Duration) iter.Seq[time.Time] {
 				return
 			}
 		}
+	}
+}
+
+// Sleep waits for that long. It is false if ctx ends before.
+func Sleep(ctx context.Context, long time.Duration) bool {
+	select {
+	case <-time.After(long):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

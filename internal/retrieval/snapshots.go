@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"callgate/rag"
 )
 
@@ -64,9 +66,6 @@ func (w *space) give(ctx context.Context) {
 				w.service.o.Logger.Warn("retrieval: others cannot begin with this index", "path", w.root, "error", err)
 			}
 		}
-		select {
-		case <-time.After(giveEvery):
-		case <-ctx.Done():
-		}
+		periodic.Sleep(ctx, giveEvery)
 	}
 }

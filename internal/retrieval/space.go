@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"callgate/rag"
 )
 
@@ -145,10 +147,8 @@ func (w *space) run(ctx context.Context) {
 		w.mu.Lock()
 		w.settle(Failed, err)
 		w.mu.Unlock()
-		select {
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, again) {
 			return
-		case <-time.After(again):
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/durable"
+	"callgate/internal/periodic"
 )
 
 // A batch is bounded in records and bytes: nothing else of the trail is in memory.
@@ -72,7 +73,7 @@ type mark struct {
 // Run sends until ctx ends.
 func (e *Export) Run(ctx context.Context) {
 	for wait := time.Duration(0); ; wait = lookEvery * 4 {
-		if !sleep(ctx, wait) {
+		if !periodic.Sleep(ctx, wait) {
 			return
 		}
 		unlock, err := e.lock()
@@ -99,16 +100,6 @@ func (e *Export) lock() (unlock func() error, err error) {
 	return durable.TryLock(e.State + ".lock")
 }
 
-// sleep waits; false when ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
-
 // run sends until ctx ends. After a failure it starts again after the last record that surely arrived.
 func (e *Export) run(ctx context.Context) {
 	var to receiver // nil before there is one, and after a failure
@@ -120,7 +111,7 @@ func (e *Export) run(ctx context.Context) {
 		}
 		if err == nil {
 			pause = firstPause
-			sleep(ctx, lookEvery)
+			periodic.Sleep(ctx, lookEvery)
 			continue
 		}
 		e.Trouble(fmt.Sprintf("the audit trail is not sent to %s (callgate keeps trying, and nothing is lost): %v", e.Name, err))
@@ -134,7 +125,7 @@ func (e *Export) run(ctx context.Context) {
 			wait = min(max(wait, later.after), 10*longPause)
 		}
 		pause = min(2*pause, longPause)
-		sleep(ctx, wait)
+		periodic.Sleep(ctx, wait)
 	}
 	if to != nil {
 		to.close()

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"callgate/internal/outbound"
 )
 
@@ -141,9 +143,7 @@ func (c *collector) upload(ctx context.Context, body []byte) error {
 		if err == nil || !again || n == attempts {
 			return err
 		}
-		select {
-		case <-time.After(max(wait, pause)):
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, max(wait, pause)) {
 			return err
 		}
 		pause *= 2

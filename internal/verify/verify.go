@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/periodic"
+
 	"callgate/internal/guard"
 	"callgate/internal/spawn"
 )
@@ -169,10 +171,7 @@ func (r *Runner) join(workspace, checkpoint string) (b *batch, first bool, err e
 func (r *Runner) drive(ctx context.Context, l *lane, b *batch) {
 	defer close(b.done)
 	defer b.cancel()
-	select {
-	case <-time.After(r.o.Debounce):
-	case <-ctx.Done():
-	}
+	periodic.Sleep(ctx, r.o.Debounce)
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	r.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callgate/internal/companion/hub"
+	"callgate/internal/periodic"
 	"callgate/internal/tenants"
 )
 
@@ -47,9 +48,7 @@ func (h *Registry) Tell(l net.Listener) {
 // tell tells one replica until it hears no more.
 func (h *Registry) tell(to net.Conn) {
 	told := map[string]standing{}
-	ticker := time.NewTicker(tellEvery)
-	defer ticker.Stop()
-	for {
+	for on := true; on; on = periodic.Sleep(h.ctx, tellEvery) {
 		if to.SetWriteDeadline(time.Now().Add(tellWithin)) != nil {
 			return
 		}
@@ -70,11 +69,6 @@ func (h *Registry) tell(to net.Conn) {
 		}
 		told = now
 		if _, err := to.Write([]byte("\n")); err != nil { // is it still there?
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-h.ctx.Done():
 			return
 		}
 	}

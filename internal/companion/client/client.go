@@ -223,9 +223,7 @@ func (c *Client) resume(ctx context.Context) (*websocket.Conn, string, bool) {
 	ctx, cancel := context.WithTimeout(ctx, resumeWithin)
 	defer cancel()
 	for {
-		select {
-		case <-time.After(resumeEvery/2 + mathrand.N(resumeEvery)):
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, resumeEvery/2+mathrand.N(resumeEvery)) {
 			return nil, "", false
 		}
 		conn, address, err := c.target.connect(ctx, dialTimeout)
@@ -240,9 +238,7 @@ func (c *Client) resume(ctx context.Context) (*websocket.Conn, string, bool) {
 // connections that break soon.
 func (c *Client) again(ctx context.Context, wait *time.Duration) (*websocket.Conn, string, error) {
 	for {
-		select {
-		case <-time.After(*wait/2 + mathrand.N(*wait/2)):
-		case <-ctx.Done():
+		if !periodic.Sleep(ctx, *wait/2+mathrand.N(*wait/2)) {
 			return nil, "", ctx.Err()
 		}
 		*wait = min(2**wait, longestWait)

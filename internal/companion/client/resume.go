@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callgate/internal/companion/wire"
+	"callgate/internal/periodic"
 )
 
 // When the hub ends, another is there within a second, and the same approvals still wait. A client that reconnects so
@@ -147,14 +148,13 @@ func (c *Client) settleLater(ctx context.Context) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		select {
-		case <-time.After(resumeSettle):
-			for _, e := range c.ledger.settle() {
-				if !c.deliver(ctx, e) {
-					return
-				}
+		if !periodic.Sleep(ctx, resumeSettle) {
+			return
+		}
+		for _, e := range c.ledger.settle() {
+			if !c.deliver(ctx, e) {
+				return
 			}
-		case <-ctx.Done():
 		}
 	}()
 	return func() { cancel(); <-done }
