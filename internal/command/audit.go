@@ -16,7 +16,7 @@ import (
 	"callgate/internal/output"
 )
 
-func newAuditCommand(dataDir func() (string, error), s *config.Settings) *cobra.Command {
+func newAuditCommand(s *config.Settings) *cobra.Command {
 	decisions := gate.Decisions()
 	var (
 		filter         audit.Filter
@@ -46,11 +46,8 @@ Meanwhile the records stay in the logs, and at most 1 MiB of them in memory.
   callgate audit --follow --decision denied
   callgate audit --tool 'filesystem_*' --since 2h --json`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := auditDir(dataDir)
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) (err error) {
+			dir := audit.Dir(c.DataDir)
 			if filter.Decision != "" && !slices.Contains(decisions, filter.Decision) {
 				return fmt.Errorf("--decision %q: use %s", filter.Decision, strings.Join(decisions, ", "))
 			}
@@ -75,7 +72,7 @@ Meanwhile the records stay in the logs, and at most 1 MiB of them in memory.
 				fmt.Fprintf(cmd.ErrOrStderr(), "No records of this kind in %s.\n", tools.Visible(dir))
 			}
 			return err
-		},
+		}),
 	}
 	cmd.Flags().IntVar(&filter.Limit, "tail", 50, "how many of the newest records; 0: all, or with --follow none")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each record as a line of JSON")
@@ -85,16 +82,8 @@ Meanwhile the records stay in the logs, and at most 1 MiB of them in memory.
 	cmd.Flags().StringVar(&filter.Decision, "decision", "", "only this decision: "+strings.Join(decisions, ", "))
 	cmd.Flags().StringVar(&filter.Tool, "tool", "", "only this tool, or a glob over tools")
 	cmd.Flags().StringVar(&since, "since", "", "only since this time: 90m, 2026-11-20, \"2026-11-20 10:00\" or 2026-11-20T10:00:00Z")
-	cmd.AddCommand(newAuditVerifyCommand(dataDir, s), newAuditShowCommand(dataDir))
+	cmd.AddCommand(newAuditVerifyCommand(s), newAuditShowCommand(s))
 	return cmd
-}
-
-func auditDir(dataDir func() (string, error)) (string, error) {
-	dir, err := dataDir()
-	if err != nil {
-		return "", err
-	}
-	return audit.Dir(dir), nil
 }
 
 // printRecords prints records, oldest first, and returns their number.
@@ -130,22 +119,19 @@ func followAudit(cmd *cobra.Command, dir string, f audit.Filter, p *output.Audit
 	return nil
 }
 
-func newAuditShowCommand(dataDir func() (string, error)) *cobra.Command {
+func newAuditShowCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show CALLID",
 		Short:   "Print everything on record about one call",
 		Example: `  callgate audit show call_tosh72862382f3b7_5`,
 		Args:    config.ArgsExactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := auditDir(dataDir)
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, args []string) error {
+			dir := audit.Dir(c.DataDir)
 			n, err := printRecords(dir, audit.Filter{CallID: args[0]}, func(r *audit.Record) error { return output.AuditRecord(cmd.OutOrStdout(), r) })
 			if n == 0 {
 				err = errors.Join(err, fmt.Errorf("no record of call %q", args[0]))
 			}
 			return err
-		},
+		}),
 	}
 }

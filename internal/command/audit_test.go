@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"callgate/audit"
 	"callgate/internal/config"
 )
@@ -17,7 +19,11 @@ import (
 func auditOutput(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := newAuditCommand(func() (string, error) { return dir, nil }, nil)
+	settings := config.NewSettings(pflag.NewFlagSet("", pflag.ContinueOnError))
+	if err := settings.Common.Set("data-dir", dir); err != nil {
+		t.Fatal(err)
+	}
+	cmd := newAuditCommand(settings)
 	cmd.SetArgs(append([]string{}, args...)) // nil would be this program's own
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)

@@ -15,7 +15,7 @@ import (
 	"callgate/internal/presence"
 )
 
-func newAuditVerifyCommand(dataDir func() (string, error), s *config.Settings) *cobra.Command {
+func newAuditVerifyCommand(s *config.Settings) *cobra.Command {
 	var asJSON, inCluster bool
 	var heads []string
 	var anchors string
@@ -36,11 +36,8 @@ With --cluster, verify also checks the cluster's copies of all logs, and compare
   journalctl -t callgate | callgate audit verify --anchors -
   callgate audit verify --head manifest.jsonl:12:4f0c…`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := auditDir(dataDir)
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
+			dir := audit.Dir(c.DataDir)
 			var anchored []audit.Head
 			for _, s := range heads {
 				h, err := audit.ParseHead(s)
@@ -83,7 +80,7 @@ With --cluster, verify also checks the cluster's copies of all logs, and compare
 				err = errors.Join(err, cluster.VerifyTrail(cmd.Context(), s, dir, cmd.OutOrStdout(), asJSON))
 			}
 			return err
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	cmd.Flags().BoolVar(&inCluster, "cluster", false, "also check the configured cluster")

@@ -34,7 +34,7 @@ func changeCredential(dataDir, summary string, do func() error) error {
 	})
 }
 
-func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
+func newCredentialsCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credentials",
 		Short: "Manage the credentials of clients and people",
@@ -53,21 +53,17 @@ A person can have a credential of their own, such as approve@alice.`,
   callgate credentials add approve@alice`,
 	}
 	change := func(done, record string, open func(dataDir string) (*credentials.Store, error), do func(*credentials.Store, credentials.Credential) error) func(*cobra.Command, []string) error {
-		return func(cmd *cobra.Command, args []string) error {
-			dir, err := dataDir()
+		return config.Loaded(s, func(cmd *cobra.Command, c *config.Config, args []string) error {
+			held, err := open(c.DataDir)
 			if err != nil {
 				return err
 			}
-			held, err := open(dir)
-			if err != nil {
+			if err := changeCredential(c.DataDir, fmt.Sprintf(record, args[0]), func() error { return do(held, credentials.Credential(args[0])) }); err != nil {
 				return err
 			}
-			if err := changeCredential(dir, fmt.Sprintf(record, args[0]), func() error { return do(held, credentials.Credential(args[0])) }); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), done+"\n", args[0], filepath.Join(dir, "credentials", args[0]))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), done+"\n", args[0], filepath.Join(c.DataDir, "credentials", args[0]))
 			return err
-		}
+		})
 	}
 	named := func(cmd *cobra.Command, args []string) error {
 		if err := config.ArgsExactly(1)(cmd, args); err != nil {
@@ -113,22 +109,18 @@ proves that alice answered, because nobody else can use the name.`,
 			Args:    named,
 			RunE:    change("the credential %[1]s opens nothing any more", "Credential %s: removed.", asTheyAre, (*credentials.Store).Remove),
 		},
-		newCredentialsListCommand(dataDir),
+		newCredentialsListCommand(s),
 	)
 	return cmd
 }
 
-func newCredentialsListCommand(dataDir func() (string, error)) *cobra.Command {
+func newCredentialsListCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the credentials of people",
 		Args:  config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := dataDir()
-			if err != nil {
-				return err
-			}
-			held, err := credentials.Open(dir)
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
+			held, err := credentials.Open(c.DataDir)
 			if err != nil {
 				return err
 			}
@@ -146,6 +138,6 @@ func newCredentialsListCommand(dataDir func() (string, error)) *cobra.Command {
 				}
 			}
 			return nil
-		},
+		}),
 	}
 }

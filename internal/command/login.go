@@ -79,12 +79,8 @@ func newLogoutCommand(s *config.Settings) *cobra.Command {
 end the session at once, end it there too.`,
 		Example: `  callgate logout github`,
 		Args:    config.ArgsExactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := s.DataDir()
-			if err != nil {
-				return err
-			}
-			had, err := signin.Forget(cmd.Context(), dir, proxy.Sanitize(args[0]))
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, args []string) error {
+			had, err := signin.Forget(cmd.Context(), c.DataDir, proxy.Sanitize(args[0]))
 			switch {
 			case err != nil:
 				return err
@@ -97,7 +93,7 @@ end the session at once, end it there too.`,
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "there was no login at %s\n", args[0])
 			return err
-		},
+		}),
 	}
 }
 

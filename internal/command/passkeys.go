@@ -20,7 +20,7 @@ import (
 	"callgate/internal/presence"
 )
 
-func newPasskeysCommand(dataDir func() (string, error)) *cobra.Command {
+func newPasskeysCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "passkeys",
 		Short: "Manage the passkeys that prove a person is there",
@@ -32,11 +32,11 @@ Register two or more. If you lose one, remove it. If you lose all, run "callgate
   callgate passkeys list
   callgate passkeys remove "blue key"`,
 	}
-	cmd.AddCommand(newPasskeysAddCommand(dataDir), newPasskeysListCommand(dataDir), newPasskeysRemoveCommand(dataDir))
+	cmd.AddCommand(newPasskeysAddCommand(s), newPasskeysListCommand(s), newPasskeysRemoveCommand(s))
 	return cmd
 }
 
-func newPasskeysAddCommand(dataDir func() (string, error)) *cobra.Command {
+func newPasskeysAddCommand(s *config.Settings) *cobra.Command {
 	var show bool
 	var address, as string
 	cmd := &cobra.Command{
@@ -47,27 +47,23 @@ within ten minutes.`,
 		Example: `  callgate passkeys add
   callgate passkeys add --as alice  # signs for alice alone`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := dataDir()
-			if err != nil {
-				return err
-			}
-			target := companionclient.Target{DataDir: dir, Address: address}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) (err error) {
+			target := companionclient.Target{DataDir: c.DataDir, Address: address}
 			if target.Credential, target.Client.Name, err = approve.As(credentials.Approve, as); err != nil {
 				return err
 			}
 			var view wire.PresenceView
 			if err := target.Ask(cmd.Context(), http.MethodGet, "/api/presence", nil, &view); err != nil {
-				return companionclient.Cure(err, config.Program(dir))
+				return companionclient.Cure(err, config.Program(c.DataDir))
 			}
 			if view.Needs == string(presence.None) {
 				return errors.New("no answer needs a passkey: set approvers.presence to high or always in the configuration, and start callgate again")
 			}
 			page, err := companionclient.PageURL(cmd.Context(), target)
 			if err != nil {
-				return companionclient.Cure(err, config.Program(dir))
+				return companionclient.Cure(err, config.Program(c.DataDir))
 			}
-			code, life, err := presence.OpenKeys(dir).NewCode()
+			code, life, err := presence.OpenKeys(c.DataDir).NewCode()
 			if err != nil {
 				return err
 			}
@@ -83,7 +79,7 @@ within ten minutes.`,
 			}
 			_, err = fmt.Fprintln(out, page)
 			return err
-		},
+		}),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&show, "print", false, "print the page's address instead of starting a browser")
@@ -92,18 +88,14 @@ within ten minutes.`,
 	return cmd
 }
 
-func newPasskeysListCommand(dataDir func() (string, error)) *cobra.Command {
+func newPasskeysListCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the registered passkeys",
 		Args:  config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := dataDir()
-			if err != nil {
-				return err
-			}
-			keys, err := presence.OpenKeys(dir).List()
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
+			keys, err := presence.OpenKeys(c.DataDir).List()
 			if err != nil {
 				return err
 			}
@@ -112,33 +104,29 @@ func newPasskeysListCommand(dataDir func() (string, error)) *cobra.Command {
 				return output.JSON(out, append([]presence.Key{}, keys...))
 			}
 			return output.Passkeys(out, keys)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func newPasskeysRemoveCommand(dataDir func() (string, error)) *cobra.Command {
+func newPasskeysRemoveCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove NAME|ID",
 		Short:   "Remove a passkey; it can no longer approve",
 		Example: `  callgate passkeys remove "blue key"`,
 		Args:    config.ArgsExactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := dataDir()
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, args []string) error {
+			id, err := presence.OpenKeys(c.DataDir).Named(args[0])
 			if err != nil {
 				return err
 			}
-			id, err := presence.OpenKeys(dir).Named(args[0])
-			if err != nil {
-				return err
-			}
-			removed, err := app.RemovePasskey(dir, id, audit.Author{By: "cli:" + app.UserName()})
+			removed, err := app.RemovePasskey(c.DataDir, id, audit.Author{By: "cli:" + app.UserName()})
 			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "The passkey %s can say yes no more.\n", tools.Visible(removed.Name))
 			return err
-		},
+		}),
 	}
 }

@@ -84,9 +84,9 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
 	root.AddCommand(
 		settings.Relaying(newRunCommand(settings)), settings.Relaying(newServeCommand(settings)), settings.Relaying(newWrapCommand(settings)), settings.Relaying(newCallCommand(settings)), settings.Listening(newHubCommand(settings)),
 		settings.Judging(newCheckCommand(settings)), settings.Judging(newToolsCommand(settings)), settings.Judging(newServersCommand(settings)), settings.Naming(newLoginCommand(settings)), settings.Naming(newLogoutCommand(settings)), settings.Judging(rules.NewCommand(settings)),
-		connect.NewConnectCommand(settings), newDemoCommand(settings), connect.NewDisconnectCommand(settings.DataDir), approve.NewCommand(settings), approve.NewFreezeCommand(settings), approve.NewUnfreezeCommand(settings), approve.NewOpenCommand(settings.DataDir), newAuditCommand(settings.DataDir, settings),
+		connect.NewConnectCommand(settings), newDemoCommand(settings), connect.NewDisconnectCommand(settings), approve.NewCommand(settings), approve.NewFreezeCommand(settings), approve.NewUnfreezeCommand(settings), approve.NewOpenCommand(settings), newAuditCommand(settings),
 		settings.Judging(newReportCommand(settings)),
-		newCredentialsCommand(settings.DataDir), newPasskeysCommand(settings.DataDir), newSecretsCommand(settings.DataDir),
+		newCredentialsCommand(settings), newPasskeysCommand(settings), newSecretsCommand(settings),
 		newHooksCommand(settings), cluster.NewCommand(settings), settings.Relaying(newHookCommand(settings)), settings.Judging(newDoctorCommand(settings)), newStatusCommand(settings), settings.Keeping(checkpoints.NewCommand(settings)),
 		settings.Searching(search.NewIndexCommand(settings)), settings.Searching(search.NewSearchCommand(settings)), settings.Searching(search.NewKBCommand(settings)), newConfigCommand(), newManCommand(), newVersionCommand(),
 	)

@@ -15,7 +15,7 @@ import (
 	"callgate/internal/vault"
 )
 
-func newSecretsCommand(dataDir func() (string, error)) *cobra.Command {
+func newSecretsCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secrets",
 		Short: "Keep the secrets of servers out of configurations",
@@ -25,13 +25,9 @@ secret:NAME@HOST and a sandbox it gets only a placeholder, and callgate's proxy 
   pass show github | callgate secrets set github --keyring`,
 	}
 	with := func(do func(cmd *cobra.Command, v *vault.Vault, args []string) error) func(*cobra.Command, []string) error {
-		return func(cmd *cobra.Command, args []string) error {
-			dir, err := dataDir()
-			if err != nil {
-				return err
-			}
-			return do(cmd, vault.At(dir), args)
-		}
+		return config.Loaded(s, func(cmd *cobra.Command, c *config.Config, args []string) error {
+			return do(cmd, vault.At(c.DataDir), args)
+		})
 	}
 	var inKeyring bool
 	set := &cobra.Command{

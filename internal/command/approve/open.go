@@ -13,7 +13,7 @@ import (
 	"callgate/internal/config"
 )
 
-func NewOpenCommand(dataDir func() (string, error)) *cobra.Command {
+func NewOpenCommand(s *config.Settings) *cobra.Command {
 	var show, view bool
 	var address, as string
 	cmd := &cobra.Command{
@@ -29,29 +29,25 @@ With --print, or if it cannot start a browser, it prints the address. Keep it se
   callgate open --as alice  # a page whose answers are alice's
   callgate open --print`,
 		Args: config.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := dataDir()
-			if err != nil {
-				return err
-			}
+		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) (err error) {
 			role := credentials.Approve
 			if view {
 				role = credentials.View
 			}
-			target := companionclient.Target{DataDir: dir, Address: address}
+			target := companionclient.Target{DataDir: c.DataDir, Address: address}
 			if target.Credential, target.Client.Name, err = As(role, as); err != nil {
 				return err
 			}
 			page, err := companionclient.PageURL(cmd.Context(), target)
-			connect := app.Connect{DataDir: dir}
+			connect := app.Connect{DataDir: c.DataDir}
 			if errors.Is(err, wire.ErrNotRunning) && address == "" && connect.Connected() {
 				config, _ := cmd.Flags().GetString("config") // it is declared
-				if err = app.LaunchHub(cmd.Context(), dir, config); err == nil {
+				if err = app.LaunchHub(cmd.Context(), c.DataDir, config); err == nil {
 					page, err = companionclient.PageURL(cmd.Context(), target)
 				}
 			}
 			if err != nil {
-				return companionclient.Cure(err, config.Program(dir))
+				return companionclient.Cure(err, config.Program(c.DataDir))
 			}
 			if !show {
 				if err = app.OpenBrowser(page); err == nil {
@@ -61,7 +57,7 @@ With --print, or if it cannot start a browser, it prints the address. Keep it se
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), page)
 			return err
-		},
+		}),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&show, "print", false, "print the address instead of starting a browser")

@@ -87,7 +87,7 @@ func recordRestore(c *config.Config, one *checkpoint.Checkpoint, by string, forc
 
 // explainRestore adds what can be done about it with the program.
 func explainRestore(err error, program string) error {
-	if conflict := (*checkpoint.ConflictError)(nil); errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
 		var b strings.Builder
 		b.WriteString("nothing was restored:\n")
 		for _, c := range conflict.Conflicts {

@@ -95,8 +95,8 @@ func (o *connecting) warm(cmd *cobra.Command, s *config.Settings, files []string
 }
 
 // openPage opens the page. If it cannot, the printed text is enough.
-func (o *connecting) openPage(cmd *cobra.Command) {
-	open := approve.NewOpenCommand(func() (string, error) { return o.DataDir, nil })
+func (o *connecting) openPage(cmd *cobra.Command, s *config.Settings) {
+	open := approve.NewOpenCommand(s)
 	open.SetArgs(nil)
 	open.SetOut(io.Discard)
 	open.SetErr(io.Discard)

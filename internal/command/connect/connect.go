@@ -135,7 +135,7 @@ func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []stri
 	}
 	fmt.Fprintf(out, "Restart the hosts. Then run \"callgate open%s\" to answer their questions, or \"callgate disconnect%[1]s\" to undo this.\n", o.chosen)
 	if !o.yes { // a person is here
-		o.openPage(cmd)
+		o.openPage(cmd, s)
 	}
 	return nil
 }

@@ -9,11 +9,12 @@ import (
 
 	"callgate/gate/tools"
 	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/internal/install"
 	"callgate/internal/output"
 )
 
-func NewDisconnectCommand(dataDir func() (string, error)) *cobra.Command {
+func NewDisconnectCommand(s *config.Settings) *cobra.Command {
 	var o connecting
 	cmd := &cobra.Command{
 		Use:   "disconnect [HOST...]",
@@ -24,7 +25,7 @@ put back and keeps a copy of the file.`,
 		Example: `  callgate disconnect --dry-run
   callgate disconnect claude --yes`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.DataDir, err = dataDir(); err != nil {
+			if o.DataDir, err = s.DataDir(); err != nil {
 				return err
 			}
 			return o.disconnect(cmd, append(args, o.hosts...))
