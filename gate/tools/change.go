@@ -197,8 +197,7 @@ var errNoText = errors.New("it is not text")
 func readText(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		var at *fs.PathError
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
 			err = at.Err // the path is beside it
 		}
 		return "", err

@@ -354,8 +354,7 @@ func reason(err error) string {
 	if errors.Is(err, nolink.ErrLink) {
 		return nolink.ErrLink.Error()
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err.Error()
 	}
 	return err.Error()

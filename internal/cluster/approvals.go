@@ -131,6 +131,9 @@ func (a *Approvals) mine(state string) entry {
 	return entry{State: state, Replica: a.c.o.Name, Epoch: a.c.epoch}
 }
 
+// own reports whether an entry belongs to this process.
+func (a *Approvals) own(e entry) bool { return e.Replica == a.c.o.Name && e.Epoch == a.c.epoch }
+
 func (a *Approvals) until(expires time.Time) time.Duration {
 	return max(time.Until(expires), 0) + keepUnspent
 }
@@ -185,12 +188,7 @@ func (a *Approvals) uses(key string) bool {
 
 // takes reports whether this process has claimed an entry. The caller holds mu.
 func (a *Approvals) takes(key string) bool {
-	for _, taken := range a.taken {
-		if taken == key {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(a.taken)), key)
 }
 
 // Change implements gate.Ledger.
@@ -318,7 +316,7 @@ func (a *Approvals) claim(at string, v value, call string) ([]byte, error) {
 	if err := json.Unmarshal(v.body, &e); err != nil {
 		return nil, err
 	}
-	own := e.Replica == a.c.o.Name && e.Epoch == a.c.epoch
+	own := a.own(e)
 	switch {
 	case e.State == stateDecided:
 		decision := e.Decision
@@ -353,7 +351,7 @@ func (a *Approvals) changed(key string, v value) {
 	id := idOf(key)
 	var e entry
 	gone := v.body == nil || json.Unmarshal(v.body, &e) != nil
-	own := !gone && e.Replica == a.c.o.Name && e.Epoch == a.c.epoch
+	own := !gone && a.own(e)
 	open := !gone && (e.State == statePending || e.State == stateClaimed)
 	asked := open && a.waits(e)
 	var lose []string
@@ -480,7 +478,7 @@ func (a *Approvals) finishOne(key string) error {
 	a.mu.Lock()
 	delete(a.unsure, key)
 	a.mu.Unlock()
-	if e.Replica != a.c.o.Name || e.Epoch != a.c.epoch || a.uses(key) {
+	if !a.own(e) || a.uses(key) {
 		return nil
 	}
 	switch e.State {
@@ -527,7 +525,7 @@ func (a *Approvals) inherit() {
 		if v.body == nil || json.Unmarshal(v.body, &e) != nil {
 			continue
 		}
-		own := e.Replica == a.c.o.Name && e.Epoch == a.c.epoch
+		own := a.own(e)
 		if own && e.State != statePending || !own && (a.c.replicas.lives(e.Replica, e.Epoch) || !a.c.replicas.first(key)) {
 			continue
 		}

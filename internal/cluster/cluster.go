@@ -149,7 +149,7 @@ func (c *Cluster) share() (err error) {
 	}
 	c.approvals = newApprovals(c)
 	c.budgets = newBudgets(c)
-	c.locks = locks{ctx: c.ctx, bucket: c.bucket, replicas: &c.replicas, own: holder{Replica: c.o.Name, Epoch: c.epoch}, lease: c.o.Lease}
+	c.locks.c = c
 	c.bucket.watch("beat.", c.replicas.beat)
 	c.bucket.watch("ask.", c.approvals.changed)
 	c.bucket.watch("budget.", c.budgets.changed)

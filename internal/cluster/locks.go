@@ -18,11 +18,7 @@ type holder struct {
 
 // locks are held by one process of the cluster at a time.
 type locks struct {
-	ctx      context.Context // ends with this process' part in the cluster
-	bucket   *bucket
-	replicas *replicas
-	own      holder // this process
-	lease    time.Duration
+	c *Cluster
 }
 
 const (
@@ -38,7 +34,7 @@ func (l *locks) hold(ctx context.Context, name string) (until time.Time, unlock 
 	var rev uint64
 	var since time.Time
 	for {
-		_, v, err := l.bucket.read(ctx, key)
+		_, v, err := l.c.bucket.read(ctx, key)
 		var now holder
 		switch {
 		case errors.Is(err, errNone):
@@ -53,13 +49,13 @@ func (l *locks) hold(ctx context.Context, name string) (until time.Time, unlock 
 			rev, since = v.rev, time.Now()
 		}
 		// Who is cut off, and holds it, does nothing any more when its lease is over.
-		gone := !l.replicas.lives(now.Replica, now.Epoch) && time.Since(since) >= l.replicas.patience()
-		if now.Replica == "" || gone || now.Replica == l.own.Replica && now.Epoch != l.own.Epoch {
+		gone := !l.c.replicas.lives(now.Replica, now.Epoch) && time.Since(since) >= l.c.replicas.patience()
+		if now.Replica == "" || gone || now.Replica == l.c.o.Name && now.Epoch != l.c.epoch {
 			began := time.Now()
-			mine := holder{l.own.Replica, l.own.Epoch, chance()}
+			mine := holder{l.c.o.Name, l.c.epoch, chance()}
 			held, err := l.write(key, mine, rev)
 			if err == nil {
-				return began.Add(l.lease), func() { l.unlock(key, held) }, nil
+				return began.Add(l.c.o.Lease), func() { l.unlock(key, held) }, nil
 			}
 			if !errors.Is(err, errConflict) {
 				go l.disown(key, mine) // it ends with the cluster
@@ -78,7 +74,7 @@ func (l *locks) write(key string, h holder, rev uint64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return l.bucket.write(l.ctx, key, body, rev, keepLock)
+	return l.c.bucket.write(l.c.ctx, key, body, rev, keepLock)
 }
 
 // unlock frees a lock that this process holds since a change. It goes on until that is known to the others.
@@ -99,7 +95,7 @@ func (l *locks) unlock(key string, held uint64) {
 // disown frees a lock that this process tried to take without hearing whether it has it.
 func (l *locks) disown(key string, mine holder) {
 	for {
-		_, v, err := l.bucket.read(l.ctx, key)
+		_, v, err := l.c.bucket.read(l.c.ctx, key)
 		var now holder
 		switch {
 		case errors.Is(err, errNone):
@@ -114,4 +110,4 @@ func (l *locks) disown(key string, mine holder) {
 }
 
 // pause waits a little, and is false when the cluster has ended.
-func (l *locks) pause() bool { return periodic.Sleep(l.ctx, l.lease/10) }
+func (l *locks) pause() bool { return periodic.Sleep(l.c.ctx, l.c.o.Lease/10) }

@@ -3,8 +3,6 @@ package cluster
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -70,8 +68,7 @@ func (m *memory) is(key string, rev uint64, sealed []byte) bool {
 }
 
 func sumOf(sealed []byte) string {
-	sum := sha256.Sum256(sealed)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(sealed))
 }
 
 // revision is the change of a document that was seen, 0 for none.
@@ -91,10 +88,7 @@ func (m *memory) saw(key string, rev uint64, sealed []byte) error {
 		m.kept.Documents = maps.Clone(m.kept.Documents)
 		m.kept.Documents[key] = rememberOf{rev, sumOf(sealed)}
 	}
-	text, err := json.Marshal(m.kept)
-	if err == nil {
-		err = durable.Replace(m.file, append(text, '\n'), 0o600)
-	}
+	err := durable.SaveJSON(m.file, m.kept)
 	if err != nil {
 		m.kept = before
 	}

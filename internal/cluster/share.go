@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,9 +117,11 @@ func storeName(c *Cluster, what string) string {
 // round brings together what differs.
 func (k *sharing) round(ctx context.Context) (err error) {
 	if k.agreed == nil {
-		if k.agreed, err = k.load(); err != nil {
-			return err
+		held := map[string]agreed{}
+		if err := durable.LoadJSON(k.file, maxAgreed, &held); err != nil {
+			return fmt.Errorf("%w: remove the file", err)
 		}
+		k.agreed = held
 	}
 	state, err := k.list(ctx)
 	if err != nil {
@@ -141,7 +142,7 @@ func (k *sharing) round(ctx context.Context) (err error) {
 	if failed == nil {
 		k.looked, k.version, k.state = true, version, state
 	}
-	return errors.Join(failed, k.cannotRead(), k.save())
+	return errors.Join(failed, k.cannotRead(), durable.SaveJSON(k.file, k.agreed))
 }
 
 // cannotRead names the objects that are of no use.
@@ -342,10 +343,7 @@ func resealShared(ctx context.Context, c *Cluster, what string) (n int, err erro
 		return 0, err
 	}
 	objects, err := k.store.List(ctx, jetstream.ListObjectsShowDeleted())
-	if errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return 0, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return 0, err
 	}
 	for _, object := range objects {
@@ -367,22 +365,5 @@ func (n Note) digest() string {
 		return ""
 	}
 	text, _ := json.Marshal(n) // strings alone, and maps in the order of their keys
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-func (k *sharing) load() (map[string]agreed, error) {
-	held := map[string]agreed{}
-	if err := durable.LoadJSON(k.file, maxAgreed, &held); err != nil {
-		return nil, fmt.Errorf("%w: remove the file", err)
-	}
-	return held, nil
-}
-
-func (k *sharing) save() error {
-	text, err := json.Marshal(k.agreed)
-	if err != nil {
-		return err
-	}
-	return durable.Replace(k.file, text, 0o600)
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }

@@ -136,10 +136,7 @@ func (s *Snapshots) drop(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	objects, err := store.List(ctx)
-	if errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return 0, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return 0, err
 	}
 	newest := &Snapshots{c: s.c, name: s.name, sealer: sealer{open: s.sealer.open[:1]}}

@@ -24,7 +24,7 @@ func (c *socket) read() {
 			return
 		}
 		data, err := c.next()
-		if refused := (*wire.Refusal)(nil); errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*wire.Refusal](err); ok {
 			if !c.reply(refused, "", "") {
 				return
 			}

@@ -262,7 +262,7 @@ func (c *socket) hello() (wire.Hello, error) {
 			c.turnAway(wire.Refuse(wire.CodeBadMessage, "no hello within %v", c.server.timing.hello))
 			return hello, err
 		}
-		if refused := (*wire.Refusal)(nil); errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*wire.Refusal](err); ok {
 			c.turnAway(refused)
 			return hello, err
 		}

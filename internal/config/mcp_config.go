@@ -142,7 +142,7 @@ func readCodexConfig(path string, text []byte) ([]ServerConfig, error) {
 		Servers map[string]mcpServer `toml:"mcp_servers"`
 	}
 	if err := toml.Unmarshal(text, &file); err != nil {
-		if wrong := (*toml.DecodeError)(nil); errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, column := wrong.Position()
 			return nil, fmt.Errorf("%s:%d:%d: %w", path, line, column, err)
 		}

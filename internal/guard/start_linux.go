@@ -141,7 +141,7 @@ func (w *Wall) Probe() State {
 
 // unrefused is err where there is no other kind to try.
 func unrefused(err error) error {
-	if refused := (*refusal)(nil); errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*refusal](err); ok {
 		return refused.error
 	}
 	return err

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/internal/durable"
 )
@@ -81,11 +80,7 @@ func (s *state) set(name string, on bool) error {
 			switched = map[string]bool{}
 		}
 		switched[name] = on
-		text, err := json.Marshal(stateFile{switched}, json.Deterministic(true), jsontext.WithIndent("  "))
-		if err != nil {
-			return err
-		}
-		return durable.Replace(s.path, append(text, '\n'), 0o600)
+		return durable.SaveJSON(s.path, stateFile{switched})
 	})
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package install
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,8 +40,7 @@ type record struct {
 func short(s string) string { return digest([]byte(s))[:12] }
 
 func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 
 // Apply writes the plan: first the files with the moved servers, then the record for an undo, then the host's file. If

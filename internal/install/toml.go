@@ -27,7 +27,7 @@ func (d *tomlDocument) value() (any, error) { return d.decode() }
 func (d *tomlDocument) decode() (map[string]any, error) {
 	var all map[string]any
 	if err := toml.Unmarshal([]byte(d.text), &all); err != nil {
-		if e := (*toml.DecodeError)(nil); errors.As(err, &e) {
+		if e, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, column := e.Position()
 			return nil, fmt.Errorf("read as TOML: line %d, column %d: %w", line, column, err)
 		}

@@ -3,7 +3,6 @@ package presence
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,8 +103,7 @@ func (d *Desk) Register(key Key, code, act string, body []byte, given gate.Prese
 }
 
 func hashOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
 // registered are the passkeys that may sign for the person on the page.

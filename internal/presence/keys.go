@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base32"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -172,8 +171,7 @@ func (k *Keys) NewCode() (code string, life time.Duration, err error) {
 }
 
 func hashCode(code string) string {
-	sum := sha256.Sum256([]byte(strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))))
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code)))))
 }
 
 // tryCode is checkCode for callers that do not hold the lock.

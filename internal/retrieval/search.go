@@ -122,7 +122,7 @@ func (w *space) search(ctx context.Context, sessionID string, q rag.Query) (hits
 		w.restAfter(afterSearch)
 		w.mu.Unlock()
 	}
-	if damaged := (*rag.DamagedError)(nil); errors.As(err, &damaged) {
+	if _, ok := errors.AsType[*rag.DamagedError](err); ok {
 		w.service.o.Logger.Warn("retrieval: the index is damaged and built again", "path", w.root, "error", err)
 		w.repair()
 		return nil, "", fmt.Errorf("the index of %s was damaged and is being built again: search again in a moment", w.root)

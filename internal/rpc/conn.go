@@ -92,7 +92,7 @@ func (c *Conn) read() {
 	r := c.reading.lines
 	for {
 		line, err := r.next()
-		if full := (*budget.Error)(nil); errors.As(err, &full) {
+		if full, ok := errors.AsType[*budget.Error](err); ok {
 			c.dropped(line, full)
 			continue
 		}

@@ -3,7 +3,6 @@ package siem
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -120,8 +119,7 @@ func (e *Export) run(ctx context.Context) {
 			to = nil
 		}
 		wait := pause
-		var later *laterError
-		if errors.As(err, &later) {
+		if later, ok := errors.AsType[*laterError](err); ok {
 			wait = min(max(wait, later.after), 10*longPause)
 		}
 		pause = min(2*pause, longPause)
@@ -303,11 +301,7 @@ func (e *Export) gathers(log string, size int64) bool {
 
 // keep notes that everything up to there has arrived.
 func (e *Export) keep(sent map[string]int64) error {
-	text, err := json.Marshal(sent)
-	if err != nil {
-		return err
-	}
-	if err := durable.Replace(e.State, text, 0o600); err != nil {
+	if err := durable.SaveJSON(e.State, sent); err != nil {
 		return fmt.Errorf("cannot save how far the trail was sent: %w", err)
 	}
 	e.kept = sent

@@ -312,8 +312,8 @@ func brief(err error) error {
 }
 
 func passes(err error) bool {
-	var passing *remote.PassingError
-	return errors.As(err, &passing)
+	_, ok := errors.AsType[*remote.PassingError](err)
+	return ok
 }
 
 // excerpt is the beginning of text of a server, on one line, as it is safe to show.

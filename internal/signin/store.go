@@ -121,11 +121,7 @@ func (s *store) load() (*login, error) {
 func (s *store) save(l *login) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := durable.Replace(s.path, text, 0o600); err != nil {
+	if err := durable.SaveJSON(s.path, l); err != nil {
 		return err
 	}
 	s.known, s.none = nil, time.Time{}

@@ -305,7 +305,7 @@ func (c *cache) update(mutate func(*record) (changed bool)) {
 }
 
 // writeRecord replaces the file. It does not sync: a file that a power cut damages is ignored.
-func writeRecord(path string, rec record) (err error) {
+func writeRecord(path string, rec record) error {
 	text, err := json.Marshal(rec)
 	if err != nil {
 		return err
@@ -316,22 +316,7 @@ func writeRecord(path string, rec record) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "*.tmp") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if _, err := f.Write(text); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return durable.Put(path, text)
 }
 
 // saveInfo remembers that the server started, and what it said.

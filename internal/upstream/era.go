@@ -246,8 +246,8 @@ func (g *greeter) isOver(err error) bool {
 }
 
 func isUnreadable(err error) bool {
-	var unreadable *rpc.UnreadableError
-	return errors.As(err, &unreadable)
+	_, ok := errors.AsType[*rpc.UnreadableError](err)
+	return ok
 }
 
 // noReason returns nil for an error that says no more than that the conversation is over.
@@ -309,8 +309,8 @@ func wantsModern(fault []byte) bool {
 // refusesAnyHandshake reports whether a server behind a URL turned the handshake away before it read it, as some do
 // that speak the other era alone, and others that are no MCP server.
 func refusesAnyHandshake(err error) bool {
-	var status *remote.StatusError
-	return errors.As(err, &status) && status.Code/100 == 4
+	status, ok := errors.AsType[*remote.StatusError](err)
+	return ok && status.Code/100 == 4
 }
 
 // refusesLegacy reports whether the error to initialize is one of a server that has no handshake.

@@ -135,8 +135,7 @@ func (f *following) toItsEnd(ctx context.Context, end context.CancelCauseFunc, t
 
 // ended is the end of a task that nobody waits for any more, or whose question the host has refused.
 func (f *following) ended(ctx context.Context) (rpc.Message, error) {
-	var refused fault
-	if errors.As(context.Cause(ctx), &refused) {
+	if refused, ok := errors.AsType[fault](context.Cause(ctx)); ok {
 		return rpc.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"cg","error":%s}`, []byte(refused)))
 	}
 	return rpc.Message{}, context.Cause(ctx)

@@ -367,8 +367,8 @@ func (u *Upstream) pauseAfter(err error, up time.Duration) time.Duration {
 }
 
 func isAuth(err error) bool {
-	var auth *remote.AuthError
-	return errors.As(err, &auth)
+	_, ok := errors.AsType[*remote.AuthError](err)
+	return ok
 }
 
 // errRefused is for a server that Config.Check does not let start.

@@ -3,11 +3,10 @@ package definitions
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 )
 
 // HashOf is the SHA-256 of a raw definition in hex, as pins and approvals know it.
 func HashOf(definition []byte) string {
-	sum := sha256.Sum256(definition)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(definition))
 }

@@ -49,8 +49,7 @@ func (b checkpoints) RestoreCheckpoint(ctx context.Context, id string, what comp
 		return nil, err
 	}
 	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: what.Paths, Force: what.Force, RemoveStray: what.RemoveStray, By: who.By, SessionID: one.SessionID, Secret: config.Hidden(b.Config, b.Store, &one)})
-	var conflict *checkpoint.ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
 		if noteErr := b.Gate.Controls.Note(one.SessionID, who, "Nothing was restored: "+conflict.Error()); noteErr != nil {
 			b.Log.Error("a refused restore could not be recorded", "error", noteErr)
 		}

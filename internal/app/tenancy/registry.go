@@ -111,7 +111,7 @@ func (h *Registry) Enter(r *http.Request, who endpoint.Guest, path string) (*end
 			return one.room, leave, nil
 		}
 	}
-	if refused := (*tenants.Refused)(nil); errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*tenants.Refused](err); ok {
 		h.record(who, refused)
 	}
 	return nil, nil, err
