@@ -59,9 +59,7 @@ func (s *styles) changeLines(changes []wire.FileChange, width int) (lines []stri
 		if c.State != wire.ChangeNone {
 			lines = append(lines, s.diffLines(c.Before, c.After, width)...)
 		}
-		for _, line := range wrap(shown(c.Why), width, "") {
-			lines = append(lines, s.warn.Styled(line))
-		}
+		lines = append(lines, block(s.warn, "", shown(c.Why), width)...)
 	}
 	return lines
 }

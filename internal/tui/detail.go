@@ -8,6 +8,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"callgate/internal/companion/wire"
 )
@@ -150,10 +151,7 @@ func (s *styles) command(c wire.Command, width int) (lines []string) {
 			text += ", " + part.name + " " + words(part.items)
 		}
 	}
-	for _, line := range wrap(text, width-6, "") {
-		lines = append(lines, "      "+line)
-	}
-	return lines
+	return append(lines, block(ansi.NewStyle(), "      ", text, width)...)
 }
 
 // whereFrom says which window a call comes from; "" if only the host's name is known, which the list shows already.

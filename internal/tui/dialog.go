@@ -1,6 +1,9 @@
 package tui
 
 import (
+	"context"
+	"errors"
+
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 )
@@ -44,37 +47,62 @@ func keepHelp(d dialog) dialog {
 	return nil
 }
 
-// stop is the dialog that asks whether to end everything that runs and waits in a session.
-type stop struct {
-	session string
-	end     bool // the chosen button; the other one goes back
+// confirmation is the dialog that asks whether to do something that no single call waits for.
+type confirmation struct {
+	title, text, button string
+	do                  func() error
+	yes                 bool // the chosen button; the other one goes back
 }
 
-func (d *stop) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+// stopping asks whether to end everything that runs and waits in a session.
+func (m *model) stopping(session string) *confirmation {
+	return &confirmation{
+		title: "Stop session " + shown(session), button: "Stop calls",
+		text: "Cancels its running calls and withdraws its pending approvals. The host stays connected and can call again.",
+		do:   func() error { return m.client.Cancel(session) },
+	}
+}
+
+// freezing asks whether to freeze all sessions or, if one is frozen, to unfreeze them.
+func (m *model) freezing() *confirmation {
+	c := &confirmation{
+		title: "Freeze all sessions", button: "Freeze",
+		text: "Refuses every call that writes, sends or runs, in all sessions, until someone unfreezes. Pending calls are refused too. Reading goes on.",
+	}
+	end := m.roster.frozen()
+	if end {
+		c.title, c.button = "Unfreeze all sessions", "Unfreeze"
+		c.text = "The rules decide about calls again. Sessions that were frozen one by one stay frozen."
+	}
+	c.do = func() error {
+		if m.rest == nil || m.address == "" {
+			return errors.New("not connected to callgate")
+		}
+		return m.rest.freeze(context.WithoutCancel(m.ctx), m.address, end)
+	}
+	return c
+}
+
+func (d *confirmation) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
 	case "esc", "q", "n", "N":
 		m.dialog = nil
 	case "left", "h":
-		d.end = false
+		d.yes = false
 	case "right", "l":
-		d.end = true
+		d.yes = true
 	case "enter":
 		m.dialog = nil
-		if d.end {
-			return m.send("", func() error { return m.client.Cancel(d.session) })
+		if d.yes {
+			return m.send("", d.do)
 		}
 	}
 	return nil
 }
 
-func (d *stop) content(m *model, width, _ int) boxed {
-	chosen := 0
-	if d.end {
-		chosen = 1
-	}
-	b := boxed{title: m.styles.title.Styled("Stop session " + shown(d.session)), edge: m.styles.bad}
-	b.lines = wrap("Cancels its running calls and withdraws its pending approvals. The host stays connected and can call again.", width, "")
+func (d *confirmation) content(m *model, width, _ int) boxed {
+	b := boxed{title: m.styles.title.Styled(d.title), edge: m.styles.bad, lines: wrap(d.text, width, "")}
 	b.focus = len(b.lines)
-	b.lines = append(b.lines, m.styles.buttons([]string{"Go back", "Stop calls"}, chosen))
+	b.lines = append(b.lines, m.styles.either("Go back", d.button, d.yes))
 	return b
 }

@@ -39,16 +39,21 @@ func (m *model) edit(a *approval) tea.Cmd {
 
 // editing runs the editor on text. Meanwhile the screen is off.
 type editing struct {
-	text           []byte // the arguments; after Run, as edited
-	stdin          io.Reader
-	stdout, stderr io.Writer
+	streams
+	text []byte // the arguments; after Run, as edited
 }
 
 var _ tea.ExecCommand = (*editing)(nil)
 
-func (e *editing) SetStdin(r io.Reader)  { e.stdin = r }
-func (e *editing) SetStdout(w io.Writer) { e.stdout = w }
-func (e *editing) SetStderr(w io.Writer) { e.stderr = w }
+// streams are those of a program that has the terminal while the screen is off.
+type streams struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+func (s *streams) SetStdin(r io.Reader)  { s.stdin = r }
+func (s *streams) SetStdout(w io.Writer) { s.stdout = w }
+func (s *streams) SetStderr(w io.Writer) { s.stderr = w }
 
 // Run edits the arguments in a private file, which it removes afterwards.
 func (e *editing) Run() (err error) {
@@ -171,10 +176,6 @@ func (d *review) content(m *model, width, rows int) boxed {
 	}
 	d.view.resize(min(len(d.view.lines), rows-2))
 	d.read = d.read || d.view.height > 0 && d.view.below() == 0
-	chosen := 0
-	if d.approve {
-		chosen = 1
-	}
 	b := boxed{title: s.title.Styled("Run with these arguments?"), note: view{m}.timeLeft(d.approval), edge: s.warn}
 	b.lines = slices.Clone(d.view.inSight())
 	b.focus = len(b.lines)
@@ -182,6 +183,6 @@ func (d *review) content(m *model, width, rows int) boxed {
 	if !d.read {
 		hint = fmt.Sprintf("%d more lines to read first: Space scrolls down", d.view.below())
 	}
-	b.lines = append(b.lines, s.buttons([]string{"Drop", "Approve edited"}, chosen), s.faint.Styled(hint))
+	b.lines = append(b.lines, s.either("Drop", "Approve edited", d.approve), s.faint.Styled(hint))
 	return b
 }

@@ -175,17 +175,11 @@ func (d *grantDialog) content(m *model, width, _ int) boxed {
 			radio = "(•) "
 		}
 		add(i, radio+o.Allows()+" · at worst "+wire.RiskWords(o.Risk))
-		for _, line := range wrap(reach(o), width-6, "") {
-			b.lines = append(b.lines, "      "+s.warn.Styled(line))
-		}
+		b.lines = append(b.lines, block(s.warn, "      ", reach(o), width)...)
 	}
 	add(d.scopeRow(), fmt.Sprintf("For      ‹ %s ›  %s", scopes[d.scope].name, scopes[d.scope].words))
 	add(d.expiryRow(), fmt.Sprintf("Expires  ‹ %s ›", expiries[d.expiry].name))
-	chosen := 0
-	if d.allow {
-		chosen = 1
-	}
-	b.lines = append(b.lines, cursor(d.buttonRow())+s.buttons([]string{"Go back", "Allow always"}, chosen))
+	b.lines = append(b.lines, cursor(d.buttonRow())+s.either("Go back", "Allow always", d.allow))
 	b.lines = append(b.lines, s.faint.Styled("↑↓ row · Space pick · ←→ change · Enter · Esc goes back"))
 	return b
 }

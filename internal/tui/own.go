@@ -116,16 +116,11 @@ func (c *ownCommand) outcome() string {
 
 // running runs the command. Meanwhile the screen is off.
 type running struct {
-	text           string
-	stdin          io.Reader
-	stdout, stderr io.Writer
+	streams
+	text string
 }
 
 var _ tea.ExecCommand = (*running)(nil)
-
-func (r *running) SetStdin(in io.Reader)   { r.stdin = in }
-func (r *running) SetStdout(out io.Writer) { r.stdout = out }
-func (r *running) SetStderr(out io.Writer) { r.stderr = out }
 
 // Run runs the command in the person's shell, without callgate's own variables. It then waits for Enter, so that the
 // person can read the output.

@@ -114,3 +114,13 @@ func (r *roster) move(step int) {
 	at := slices.Index(r.order, r.selected()) + step
 	r.chosen = r.order[min(max(0, at), len(r.order)-1)]
 }
+
+// frozen reports whether a session is.
+func (r *roster) frozen() bool {
+	for _, s := range r.sessions {
+		if s.mode == "FROZEN" {
+			return true
+		}
+	}
+	return false
+}

@@ -17,10 +17,10 @@ func (m *model) sessionKey(k string) tea.Cmd {
 			m.openAutonomy(id)
 		}
 	case "z", "Z":
-		m.dialog = &freeze{end: m.roster.frozen()}
+		m.dialog = m.freezing()
 	case "x", "X":
 		if id := m.roster.selected(); id != "" {
-			m.dialog = &stop{session: id}
+			m.dialog = m.stopping(id)
 		}
 	}
 	return nil
@@ -63,17 +63,13 @@ func (m view) sessionLines(width, rows int) []string {
 				text += "  " + shown(a.status)
 			}
 			lines = append(lines, "    "+text)
-			for _, line := range wrap(shown(a.about), width-6, "") {
-				lines = append(lines, "      "+s.faint.Styled(line))
-			}
+			lines = append(lines, block(s.faint, "      ", shown(a.about), width)...)
 		}
 	}
 	lines = append(lines, "", s.heading.Styled("Servers"))
 	switch {
 	case m.model.serversErr != "":
-		for _, line := range wrap("Their state is unknown: "+shown(m.model.serversErr), width-2, "") {
-			lines = append(lines, "  "+s.bad.Styled(line))
-		}
+		lines = append(lines, block(s.bad, "  ", "Their state is unknown: "+shown(m.model.serversErr), width)...)
 	case len(m.model.servers) == 0:
 		lines = append(lines, s.faint.Styled("  No servers."))
 	}
@@ -86,9 +82,7 @@ func (m view) sessionLines(width, rows int) []string {
 			state = s.bad
 		}
 		lines = append(lines, "  "+pad(shown(server.Name), min(24, max(8, width/4)))+"  "+state.Styled(pad(shown(server.State), 8))+fmt.Sprintf("  %d tools", server.Tools))
-		for _, line := range wrap(shown(server.Error), width-4, "") {
-			lines = append(lines, "    "+s.bad.Styled(line))
-		}
+		lines = append(lines, block(s.bad, "    ", shown(server.Error), width)...)
 	}
 	return boxed{lines: lines, focus: focus}.window(rows)
 }

@@ -71,3 +71,12 @@ func (s *styles) buttons(names []string, chosen int) string {
 	}
 	return strings.Join(parts, " ")
 }
+
+// either shows two choices; the second is the chosen one if isYes.
+func (s *styles) either(no, yes string, isYes bool) string {
+	chosen := 0
+	if isYes {
+		chosen = 1
+	}
+	return s.buttons([]string{no, yes}, chosen)
+}

@@ -53,6 +53,14 @@ func wrap(text string, width int, indent string) []string {
 	return lines
 }
 
+// block wraps text into lines of one style, each behind a prefix.
+func block(style ansi.Style, prefix, text string, width int) (lines []string) {
+	for _, line := range wrap(text, width-len(prefix), "") {
+		lines = append(lines, prefix+style.Styled(line))
+	}
+	return lines
+}
+
 // fold breaks text anywhere into lines of at most width columns, and keeps spaces.
 func fold(text string, width int) []string {
 	return strings.Split(ansi.Hardwrap(text, max(1, width), true), "\n")

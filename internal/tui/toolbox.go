@@ -182,9 +182,7 @@ func (m view) toolLines(width, rows int) []string {
 	s, o := &m.model.styles, &m.model.offered
 	var b boxed
 	if o.err != "" {
-		for _, line := range wrap(shown(o.err), width, "") {
-			b.lines = append(b.lines, s.bad.Styled(line))
-		}
+		b.lines = block(s.bad, "", shown(o.err), width)
 		return b.window(rows)
 	}
 	if len(o.servers) == 0 {
@@ -196,9 +194,7 @@ func (m view) toolLines(width, rows int) []string {
 			b.lines = append(b.lines, "")
 		}
 		b.lines = append(b.lines, s.heading.Styled(shown(server.Name))+"  "+shown(server.State)+s.faint.Styled(fmt.Sprintf("  %d tools", server.Tools)))
-		for _, line := range wrap(shown(server.Error), width-2, "") {
-			b.lines = append(b.lines, "  "+s.bad.Styled(line))
-		}
+		b.lines = append(b.lines, block(s.bad, "  ", shown(server.Error), width)...)
 		for _, t := range inOrder(server.Offered) {
 			mark, name := "  ", shown(t.Tool)
 			if t.Tool == now.Tool {
@@ -278,19 +274,15 @@ func (d *definition) content(m *model, width, rows int) boxed {
 	b := boxed{title: s.title.Styled(shown(d.tool.Tool)), note: s.verdict(&d.tool), edge: s.faint}
 	b.lines = slices.Clone(d.view.inSight())
 	b.focus = len(b.lines)
-	buttons, hint := []string{"Go back"}, "Space scrolls · Enter or Esc goes back"
+	buttons, hint := s.buttons([]string{"Go back"}, 0), "Space scrolls · Enter or Esc goes back"
 	if d.tool.DefinitionChanged != nil {
 		b.edge = s.warn
-		buttons, hint = []string{"Go back", "Accept this definition"}, "←→ choose · Enter · Space scrolls · Esc goes back"
+		buttons, hint = s.either("Go back", "Accept this definition", d.accept), "←→ choose · Enter · Space scrolls · Esc goes back"
 	}
 	if !d.read {
 		hint = fmt.Sprintf("%d more lines to read: Space scrolls down", d.view.below())
 	}
-	chosen := 0
-	if d.accept {
-		chosen = 1
-	}
-	b.lines = append(b.lines, s.buttons(buttons, chosen), s.faint.Styled(hint))
+	b.lines = append(b.lines, buttons, s.faint.Styled(hint))
 	return b
 }
 
