@@ -17,12 +17,3 @@ func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) 
 	cmd.Path = sandboxExec
 	return State{Kind: Seatbelt}, start(cmd)
 }
-
-// Harden does nothing: macOS lets nobody but root and debuggers with an entitlement look into a process.
-func Harden() error { return nil }
-
-// Grants are the names of what CloseSockets leaves out when a server is granted it.
-func Grants() []string { return nil }
-
-// CloseSockets adds to the wall the sockets through which a program acts outside of every wall; here none is known.
-func (w *Wall) CloseSockets([]string, string) {}

@@ -14,12 +14,3 @@ func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) 
 	}
 	return s, start(cmd)
 }
-
-// Harden does nothing on this system.
-func Harden() error { return nil }
-
-// Grants are the names of what CloseSockets leaves out when a server is granted it.
-func Grants() []string { return nil }
-
-// CloseSockets adds to the wall the sockets through which a program acts outside of every wall; here none is known.
-func (w *Wall) CloseSockets([]string, string) {}
