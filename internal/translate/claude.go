@@ -271,9 +271,8 @@ func (e *Export) claudeNames(r *permissions.Rule) (names []string) {
 		}
 		return nil
 	}
-	values, ok := texts(r)
-	if !ok {
-		e.leave(r, "the program does not know the pattern's wildcards")
+	values := e.texts(r)
+	if values == nil {
 		return nil
 	}
 	for _, kind := range covered {

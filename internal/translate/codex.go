@@ -83,28 +83,14 @@ func exportCodex(e *Export) ([]byte, error) {
 			e.leave(r, "the program has no rule for every command")
 			return
 		}
-		values, ok := texts(r)
-		if !ok {
-			e.leave(r, "the program does not know the pattern's wildcards")
-			return
-		}
 		decision := map[permissions.Action]string{permissions.Allow: "allow", permissions.Ask: "prompt", permissions.Confirm: "prompt", permissions.Deny: "forbidden"}[r.Action]
-		for _, value := range values {
-			list, open, ok := words(value)
-			switch {
-			case !ok:
-				e.leave(r, "the program's rules are the first words of a command")
-				continue
-			case !open && r.Action == permissions.Allow:
-				e.leave(r, "in the program it would cover any further arguments: write %q", value+" *")
-				continue
-			}
+		e.commands(r, func(list []string) {
 			quoted := make([]string, len(list))
 			for i, w := range list {
 				quoted[i] = string(jsonx.Quote(w))
 			}
 			fmt.Fprintf(&b, "prefix_rule(pattern = [%s], decision = %q)\n", strings.Join(quoted, ", "), decision)
-		}
+		})
 	})
 	return b.Bytes(), nil
 }

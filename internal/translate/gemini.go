@@ -182,28 +182,11 @@ func exportGemini(e *Export) ([]byte, error) {
 			case kind != "shell_exec":
 				e.leave(r, "the program has patterns only for commands, except regular expressions")
 			default:
-				e.geminiCommands(r, func(prefix string) { write(line("toolName", "run_shell_command"), line("commandPrefix", prefix)) })
+				e.commands(r, func(words []string) {
+					write(line("toolName", "run_shell_command"), line("commandPrefix", strings.Join(words, " ")))
+				})
 			}
 		}
 	}
 	return b.Bytes(), nil
-}
-
-func (e *Export) geminiCommands(r *permissions.Rule, write func(prefix string)) {
-	values, ok := texts(r)
-	if !ok {
-		e.leave(r, "the program does not know the pattern's wildcards")
-		return
-	}
-	for _, value := range values {
-		list, open, ok := words(value)
-		switch {
-		case !ok:
-			e.leave(r, "the program's rules are the first words of a command")
-		case !open && r.Action == permissions.Allow:
-			e.leave(r, "in the program it would cover any further arguments: write %q", value+" *")
-		default:
-			write(strings.Join(list, " "))
-		}
-	}
 }

@@ -146,9 +146,8 @@ func exportOpencode(e *Export) ([]byte, error) {
 			}
 			continue
 		}
-		values, ok := texts(r)
-		if !ok {
-			e.leave(r, "the program does not know the pattern's wildcards")
+		values := e.texts(r)
+		if values == nil {
 			continue
 		}
 		for _, kind := range covered {

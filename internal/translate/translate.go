@@ -274,6 +274,30 @@ func texts(r *permissions.Rule) ([]string, bool) {
 	}))
 }
 
+// texts is texts for a program that knows no other wildcards. It lists a rule that has some, and returns nothing.
+func (e *Export) texts(r *permissions.Rule) []string {
+	list, ok := texts(r)
+	if !ok {
+		e.leave(r, "the program does not know the pattern's wildcards")
+	}
+	return list
+}
+
+// commands calls emit with the first words of each command that the rule is for, for a program whose rules are such.
+func (e *Export) commands(r *permissions.Rule, emit func(list []string)) {
+	for _, value := range e.texts(r) {
+		list, open, ok := words(value)
+		switch {
+		case !ok:
+			e.leave(r, "the program's rules are the first words of a command")
+		case !open && r.Action == permissions.Allow:
+			e.leave(r, "in the program it would cover any further arguments: write %q", value+" *")
+		default:
+			emit(list)
+		}
+	}
+}
+
 // covers lists the kinds that the rule's tool names, and the tool if it is the name of one tool.
 func covers(r *permissions.Rule) (kind []string, own bool) {
 	glob, err := permissions.CompileGlob(r.Tool)
