@@ -1,15 +1,10 @@
 package hooks
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"callgate/internal/durable"
 )
@@ -51,18 +46,9 @@ func (s *state) get() (map[string]bool, error) {
 }
 
 func readState(path string) (map[string]bool, error) {
-	text, err := durable.ReadFile(path, 1<<20)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	var f stateFile
-	if err := json.Unmarshal(text, &f); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return f.Switched, nil
+	err := durable.LoadJSON(path, 1<<20, &f)
+	return f.Switched, err
 }
 
 // set switches one hook. A crash leaves the old file or the new one, and processes that write at once do not

@@ -10,6 +10,8 @@ import (
 
 // address is a server behind a URL.
 type address struct {
+	noProcess
+
 	endpoint *remote.Endpoint
 	conn     *rpc.Conn
 	ended    chan struct{} // closed when nothing of the endpoint runs any more
@@ -41,17 +43,7 @@ func (a *address) run(handle func(m rpc.Message, of []byte)) error {
 }
 
 func (a *address) epitaph(cause error) error {
-	select {
-	case <-a.ended:
-		if a.err != nil {
-			return a.err
-		}
-	case <-time.After(drain):
-	}
-	if cause == nil {
-		return errEnded
-	}
-	return cause
+	return explained(a.ended, &a.err, cause)
 }
 
 // stop does not need grace: the endpoint knows how long a server may take to end a session.
@@ -59,11 +51,5 @@ func (a *address) stop(time.Duration) error {
 	a.endpoint.Close()
 	return nil
 }
-
-func (a *address) pid() int { return 0 }
-
-func (a *address) wall() string { return "" }
-
-func (a *address) lastWords() []string { return nil }
 
 func (a *address) speak(version string) { a.endpoint.Speak(version) }

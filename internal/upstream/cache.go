@@ -257,13 +257,6 @@ func (c *cache) prune(then time.Time) {
 }
 
 func readRecord(path string) (record, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return record{}, err
-	}
-	if info.Size() > maxCacheFile {
-		return record{}, fmt.Errorf("longer than %d bytes", maxCacheFile)
-	}
 	text, err := durable.ReadFile(path, maxCacheFile)
 	if err != nil {
 		return record{}, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"callgate/internal/jsonx"
+	"callgate/internal/periodic"
 	"callgate/internal/rpc"
 )
 
@@ -183,7 +184,7 @@ func (l *Lists) fetch(in *incarnation, k Kind, settle time.Duration) <-chan stru
 // keep makes passes as long as the list changes meanwhile.
 func (l *Lists) keep(in *incarnation, k Kind, settle time.Duration) {
 	for {
-		pause(in.ctx, settle)
+		periodic.Sleep(in.ctx, settle)
 		l.mu.Lock()
 		l.of[k].again = false
 		l.mu.Unlock()
@@ -274,17 +275,4 @@ func (in *incarnation) pages(k Kind) (List, error) {
 
 func methodNotFound(fault []byte) bool {
 	return string(jsonx.At(fault, "code")) == "-32601"
-}
-
-// pause waits for d, or less when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	if d == 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -142,14 +142,19 @@ func (g *greeter) converse(ctx context.Context, method string, params []byte) (r
 	return rpc.Message{}, g.in.link.epitaph(err)
 }
 
-func initializeParams(hello Hello) []byte {
-	capabilities, client := oneLine(hello.Capabilities), oneLine(hello.ClientInfo)
-	if capabilities == nil {
+// lines are the host's capabilities and its description, each in one line.
+func (h *Hello) lines() (capabilities, client []byte) {
+	if capabilities = oneLine(h.Capabilities); capabilities == nil {
 		capabilities = []byte("{}")
 	}
-	if client == nil {
+	if client = oneLine(h.ClientInfo); client == nil {
 		client = []byte(`{"name":"callgate","version":"0"}`)
 	}
+	return capabilities, client
+}
+
+func initializeParams(hello Hello) []byte {
+	capabilities, client := hello.lines()
 	b := append([]byte(`{"protocolVersion":`), jsonx.Quote(hello.ProtocolVersion)...)
 	b = append(append(b, `,"capabilities":`...), capabilities...)
 	b = append(append(b, `,"clientInfo":`...), client...)

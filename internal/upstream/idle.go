@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"callgate/internal/periodic"
 )
 
 // usage says whether an incarnation is in use, and since when it is not.
@@ -44,8 +46,7 @@ func (u *usage) idle(ctx context.Context, limit time.Duration) bool {
 			}
 			left = limit
 		}
-		pause(ctx, left)
-		if ctx.Err() != nil {
+		if !periodic.Sleep(ctx, left) {
 			return false
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/internal/jsonx"
+	"callgate/internal/periodic"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream/lifetime"
 )
@@ -89,8 +90,7 @@ func (in *incarnation) furnish(ctx context.Context, params, result []byte, leg i
 		return nil, nil, fmt.Errorf("server %q asks for more input, but %w", in.u.cfg.Name, err)
 	}
 	if len(inputs) == 0 { // it only wants to be asked again
-		pause(ctx, min(250*time.Millisecond<<(leg-1), 5*time.Second))
-		if ctx.Err() != nil {
+		if !periodic.Sleep(ctx, min(250*time.Millisecond<<(leg-1), 5*time.Second)) {
 			return nil, nil, ctx.Err()
 		}
 	}

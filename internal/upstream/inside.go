@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 
 // inside is a server inside this program: a function that reads and writes what a process would.
 type inside struct {
+	noProcess
+
 	cancel context.CancelFunc
 	in     *pipe.Memory
 	out    *io.PipeReader
@@ -62,15 +63,7 @@ func (s *inside) run(handle func(m rpc.Message, of []byte)) error {
 }
 
 func (s *inside) epitaph(cause error) error {
-	select {
-	case <-s.ended:
-		if s.err != nil {
-			return s.err
-		}
-	case <-time.After(drain):
-	}
-	cause = cmp.Or(cause, errEnded)
-	return cause
+	return explained(s.ended, &s.err, cause)
 }
 
 // stop ends the input, and then the context.
@@ -87,9 +80,3 @@ func (s *inside) stop(grace time.Duration) error {
 	}
 	return errors.New("the server inside this program does not end")
 }
-
-func (s *inside) pid() int { return 0 }
-
-func (s *inside) wall() string { return "" }
-
-func (s *inside) lastWords() []string { return nil }

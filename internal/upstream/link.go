@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -37,6 +38,25 @@ type link interface {
 
 	// lastWords are the last lines of what the server wrote beside its messages.
 	lastWords() []string
+}
+
+// noProcess is what links say that have no process of their own.
+type noProcess struct{}
+
+func (noProcess) pid() int            { return 0 }
+func (noProcess) wall() string        { return "" }
+func (noProcess) lastWords() []string { return nil }
+
+// explained waits a moment for a link to end, and returns its own error, which is set before that, or else cause.
+func explained(ended <-chan struct{}, own *error, cause error) error {
+	select {
+	case <-ended:
+		if *own != nil {
+			return *own
+		}
+	case <-time.After(drain):
+	}
+	return cmp.Or(cause, errEnded)
 }
 
 // open begins to talk to the server, in the way that its configuration names.

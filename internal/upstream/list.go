@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -99,15 +100,7 @@ const (
 
 // same reports whether both have the same items, byte for byte.
 func (l List) same(other List) bool {
-	if len(l.Items) != len(other.Items) {
-		return false
-	}
-	for i := range l.Items {
-		if !bytes.Equal(l.Items[i].Raw, other.Items[i].Raw) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(l.Items, other.Items, func(a, b Item) bool { return bytes.Equal(a.Raw, b.Raw) })
 }
 
 // listReader puts a list together from its pages.

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"callgate/internal/jsonx"
+	"callgate/internal/periodic"
 	"callgate/internal/rpc"
 )
 
@@ -214,7 +215,7 @@ func (in *incarnation) listen() {
 		}
 		failures++
 		in.u.Lists.fetchAll(in) // something may have changed that nobody announced
-		pause(in.ctx, min(minRelist<<min(failures-1, 10), maxBackoff))
+		periodic.Sleep(in.ctx, min(minRelist<<min(failures-1, 10), maxBackoff))
 	}
 }
 

@@ -30,13 +30,7 @@ type modern struct {
 }
 
 func newModern(hello Hello) *modern {
-	capabilities, client := oneLine(hello.Capabilities), oneLine(hello.ClientInfo)
-	if capabilities == nil {
-		capabilities = []byte("{}")
-	}
-	if client == nil {
-		client = []byte(`{"name":"callgate","version":"0"}`)
-	}
+	capabilities, client := hello.lines()
 	if older, err := without(capabilities, "tasks"); err == nil { // they are not of this era
 		capabilities = older
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"callgate/internal/jsonx"
+	"callgate/internal/periodic"
 	"callgate/internal/rpc"
 )
 
@@ -158,7 +159,7 @@ func (f *following) wait(ctx context.Context, d time.Duration) {
 	select {
 	case <-timer.C:
 	case <-f.news:
-		pause(ctx, minPoll)
+		periodic.Sleep(ctx, minPoll)
 	case <-f.in.over:
 	case <-ctx.Done():
 	}
