@@ -112,10 +112,8 @@ func (s probeAPI) handleReady(w http.ResponseWriter, r *http.Request) {
 	if n := h.Upstreams[wire.UpstreamStarting]; n > 0 {
 		h.Reasons, retry = append(h.Reasons, servers(n)+" starting"), retryStarting
 	}
-	if s.ready != nil {
-		if s.ready() != nil { // details are for those with a credential
-			h.Status, h.Reasons = "degraded", append(h.Reasons, "nothing can run here now; callgate's log says why")
-		}
+	if s.ready != nil && s.ready() != nil { // details are for those with a credential
+		h.Status, h.Reasons = "degraded", append(h.Reasons, "nothing can run here now; callgate's log says why")
 	}
 	h.answer(w, retry)
 }

@@ -91,7 +91,7 @@ func (d *Desk) settle(v *visit) {
 	v.running, v.denied, v.asked = map[string][]*ran{}, map[string]string{}, map[string]*question{}
 	version := v.version
 	v.mu.Unlock()
-	reports := v.dialect.reports()
+	reports := v.dialect.has(After) // the host says which calls ran
 	for _, list := range running {
 		for _, r := range list {
 			failure := ""
@@ -104,16 +104,6 @@ func (d *Desk) settle(v *visit) {
 	if obeyed && reports {
 		d.o.Proof.Obeyed(v.dialect.ID, version)
 	}
-}
-
-// reports reports whether the host says which calls ran.
-func (d *Dialect) reports() bool {
-	for _, s := range d.Events {
-		if s.Role == After {
-			return true
-		}
-	}
-	return false
 }
 
 func (d *Desk) note(v *visit, summary string) {

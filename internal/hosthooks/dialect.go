@@ -222,6 +222,16 @@ func (d *Dialect) check() error {
 	return nil
 }
 
+// has reports whether the host has an event of that role.
+func (d *Dialect) has(r Role) bool {
+	for _, s := range d.Events {
+		if s.Role == r {
+			return true
+		}
+	}
+	return false
+}
+
 // say makes the reply to an event; word is allow, deny or context. If the dialect does not have the word, the reply is
 // empty, except for a denial.
 func (d *Dialect) say(r Role, word, reason string) Reply {

@@ -10,29 +10,17 @@ import (
 
 // Stale returns a function that reports whether the program or its configuration file has changed since.
 func Stale(config string) func() bool {
-	began := stamp{}
-	began.take(config)
-	return func() bool {
-		now := stamp{}
-		now.take(config)
-		return now != began
-	}
-}
-
-// stamp identifies the state of the program and its configuration.
-type stamp struct{ program, config time.Time }
-
-func (s *stamp) take(config string) {
-	at := func(path string) time.Time {
-		if info, err := os.Stat(path); err == nil {
-			return info.ModTime()
+	program, _ := os.Executable() // an unknown one never changes
+	state := func() (at [2]time.Time) {
+		for i, path := range []string{program, config} {
+			if info, err := os.Stat(path); err == nil {
+				at[i] = info.ModTime()
+			}
 		}
-		return time.Time{}
+		return at
 	}
-	if program, err := os.Executable(); err == nil {
-		s.program = at(program)
-	}
-	s.config = at(config)
+	began := state()
+	return func() bool { return state() != began }
 }
 
 // OwnEntries returns a function for the names of callgate's entries among a host's MCP servers. It reads the host's

@@ -40,23 +40,25 @@ type Proof struct {
 	known map[string]State // as last written
 }
 
-const maxProof = 16 << 20 // bytes
+const (
+	proofFile = "hosts.json" // in the data directory
+	maxProof  = 16 << 20     // bytes
+)
 
 // OpenProof returns the proof in a data directory.
 func OpenProof(dataDir string, log *slog.Logger) (*Proof, error) {
-	p := &Proof{path: filepath.Join(dataDir, "hosts.json"), log: log, word: "callgate-canary-" + strings.ToLower(rand.Text()[:12]), known: map[string]State{}}
 	known, err := ReadProof(dataDir)
 	if err != nil {
 		return nil, err
 	}
-	p.known = known
-	return p, nil
+	word := "callgate-canary-" + strings.ToLower(rand.Text()[:12])
+	return &Proof{path: filepath.Join(dataDir, proofFile), log: log, word: word, known: known}, nil
 }
 
 // ReadProof returns the states by host id.
 func ReadProof(dataDir string) (map[string]State, error) {
 	known := map[string]State{}
-	path := filepath.Join(dataDir, "hosts.json")
+	path := filepath.Join(dataDir, proofFile)
 	if err := durable.LoadJSON(path, maxProof, &known); err != nil {
 		return nil, fmt.Errorf("cannot read what hosts have proven; remove %s to start over: %w", path, err)
 	}

@@ -109,7 +109,7 @@ func (d *Desk) prompt(v *visit, e *Event) {
 
 // start asks for a canary if this version of the host has not shown whether it obeys.
 func (d *Desk) start(v *visit) Reply {
-	if _, speaks := v.dialect.Answers[Start]["context"]; !speaks || !v.dialect.reports() {
+	if _, speaks := v.dialect.Answers[Start]["context"]; !speaks || !v.dialect.has(After) {
 		return Reply{}
 	}
 	word, wanted := d.o.Proof.Canary(v.dialect.ID, v.version)

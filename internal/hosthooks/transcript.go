@@ -282,7 +282,7 @@ func (v *visit) follow(path string) {
 
 // hear notes that the hook was asked about a call.
 func (v *visit) hear(key string) {
-	if !v.dialect.tells() {
+	if v.dialect.Transcript.Form == "" && !v.dialect.has(Told) { // the host mentions no calls outside its hooks
 		return
 	}
 	v.mu.Lock()
@@ -291,19 +291,6 @@ func (v *visit) hear(key string) {
 		v.reading.asked = map[string]int{}
 	}
 	v.reading.asked[key]++
-}
-
-// tells reports whether the host mentions calls outside its hooks.
-func (d *Dialect) tells() bool {
-	if d.Transcript.Form != "" {
-		return true
-	}
-	for _, s := range d.Events {
-		if s.Role == Told {
-			return true
-		}
-	}
-	return false
 }
 
 // readOn reads what is new in the transcript.
