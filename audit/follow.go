@@ -12,9 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"callgate/internal/durable"
+	"callgate/internal/periodic"
 )
 
 // followEvery is how often Follow looks for new records. Polling works alike on every system and on

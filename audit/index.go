@@ -16,9 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"callgate/internal/durable"
+	"callgate/internal/periodic"
 )
 
 // A log's index says of each block of whole lines what its records can hold, as a Bloom filter. Read skips blocks that

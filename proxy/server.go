@@ -10,12 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"callgate/gate/tools"
 	"callgate/internal/guard"
 	"callgate/internal/hooks"
 	"callgate/internal/jsonx"
+	"callgate/internal/periodic"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
 	"callgate/internal/upstream/lifetime"

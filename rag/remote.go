@@ -18,9 +18,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"callgate/internal/periodic"
-
 	"callgate/internal/loopback"
+	"callgate/internal/periodic"
 )
 
 // RemoteOptions configure an embedder behind HTTP. Texts of the workspace are sent there.

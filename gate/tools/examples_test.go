@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	programfiles "callgate/shellparse/programs/source"
-
 	"callgate/permissions"
+	programfiles "callgate/shellparse/programs/source"
 )
 
 // TestExamplesOfPrograms holds what the YAML files of package programs say of their examples.

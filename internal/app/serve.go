@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"callgate/audit"
-
 	"callgate/gate"
 	"callgate/internal/app/reload"
 	"callgate/internal/config"

@@ -23,10 +23,9 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"callgate/internal/companion/wire"
 	"callgate/internal/oncall"
+	"callgate/internal/periodic"
 	"callgate/internal/visible"
 	"callgate/permissions"
 )
@@ -422,25 +421,30 @@ func (a *approver) take(ctx context.Context, i int, p Press) string {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, q := range a.questions {
-		if q.key != p.Key || q.posted[i].key != p.Key || p.Key == "" {
-			continue
-		}
-		if m := a.message(q, i); q.over != "" || q.answered || !slices.Contains(m.Actions, p.Action) {
-			return tooLate
-		}
-		answer := wire.ToolApprove{Head: wire.Head{SessionID: q.request.SessionID}, ToolCallID: q.request.ToolCallID, ArgsDigest: q.request.ArgsDigest, Decision: "approve", Person: person}
-		if p.Action == Deny {
-			answer.Decision, answer.Feedback = "reject", p.Reason
-		}
-		if err := a.Client.Answer(answer); err != nil {
-			a.Logger.Warn("channels: the answer could not be sent", "error", err)
-			return "callgate cannot be reached. Try again."
-		}
-		q.answered = true
-		return "Your answer is being sent."
+	q := a.asked(i, p.Key)
+	if q == nil || q.answered || !slices.Contains(a.message(q, i).Actions, p.Action) {
+		return tooLate
 	}
-	return tooLate
+	answer := wire.ToolApprove{Head: wire.Head{SessionID: q.request.SessionID}, ToolCallID: q.request.ToolCallID, ArgsDigest: q.request.ArgsDigest, Decision: "approve", Person: person}
+	if p.Action == Deny {
+		answer.Decision, answer.Feedback = "reject", p.Reason
+	}
+	if err := a.Client.Answer(answer); err != nil {
+		a.Logger.Warn("channels: the answer could not be sent", "error", err)
+		return "callgate cannot be reached. Try again."
+	}
+	q.answered = true
+	return "Your answer is being sent."
+}
+
+// asked returns the waiting question that the channel shows with a key, or nil; the caller holds mu.
+func (a *approver) asked(i int, key string) *question {
+	for _, q := range a.questions {
+		if key != "" && q.key == key && q.posted[i].key == key && q.over == "" {
+			return q
+		}
+	}
+	return nil
 }
 
 // person returns who a user of the channel is, or why their answers do not count.
@@ -464,12 +468,7 @@ func (a *approver) person(i int, user string) (person, refusal string) {
 func (a *approver) waits(i int, key string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, q := range a.questions {
-		if q.key == key && q.posted[i].key == key && q.over == "" {
-			return true
-		}
-	}
-	return false
+	return a.asked(i, key) != nil
 }
 
 // freeze freezes all sessions.

@@ -14,11 +14,10 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"github.com/wneessen/go-mail"
 
 	"callgate/internal/loopback"
+	"callgate/internal/periodic"
 	"callgate/internal/visible"
 )
 

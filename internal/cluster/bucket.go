@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"callgate/internal/periodic"
 )
 
 // bucket is the key-value bucket of one worker as this replica has seen it. A stream keeps the order of all its

@@ -17,10 +17,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"callgate/internal/periodic"
 )
 
 // Embedded is the URL that stands for a NATS server within this process.

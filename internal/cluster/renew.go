@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"github.com/nats-io/nats.go/jetstream"
+
+	"callgate/internal/periodic"
 )
 
 // ErrKept means that nothing can be taken out of the trail's stream, because an older callgate made it so.

@@ -12,11 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callgate/internal/durable"
+	"callgate/internal/periodic"
 )
 
 // What replicas share, each in an object store of its own.

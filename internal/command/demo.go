@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -21,6 +19,7 @@ import (
 	"callgate/internal/config"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
+	"callgate/internal/periodic"
 )
 
 func newDemoCommand(s *config.Settings) *cobra.Command {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"callgate/internal/periodic"
-
 	"callgate/rag"
 )
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"callgate/internal/periodic"
-
 	"callgate/rag"
 )
 

@@ -16,9 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"callgate/internal/outbound"
+	"callgate/internal/periodic"
 )
 
 // collector takes spans over OTLP/HTTP.

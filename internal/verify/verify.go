@@ -17,9 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/periodic"
-
 	"callgate/internal/guard"
+	"callgate/internal/periodic"
 	"callgate/internal/spawn"
 )
 

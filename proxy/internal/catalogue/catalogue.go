@@ -11,10 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/internal/interned"
-
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/interned"
 	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
 	"callgate/internal/upstream"
