@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -234,7 +235,7 @@ func headingOf(style []xml.Attr) string {
 	return ""
 }
 
-// isHTML reports whether a text is a whole page. Markdown may hold elements.
+// isHTML reports whether a text is a page, or a part of one. Markdown may hold elements, but not only.
 func isHTML(text string) bool {
 	head := strings.ToLower(strings.TrimSpace(text[:min(len(text), 1024)]))
 	for strings.HasPrefix(head, "<!--") || strings.HasPrefix(head, "<?") {
@@ -244,7 +245,26 @@ func isHTML(text string) bool {
 		}
 		head = strings.TrimSpace(rest)
 	}
-	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html")
+	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html") || isFragment(head, text)
+}
+
+// isFragment reports whether a text begins with an element of a page, and has no text outside its elements.
+func isFragment(head, text string) bool {
+	end := strings.IndexAny(head, " \t\r\n/>")
+	if end < 1 || head[0] != '<' {
+		return false
+	}
+	switch atom.Lookup([]byte(head[1:end])) {
+	case atom.P, atom.Div, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Ul, atom.Ol, atom.Dl, atom.Table,
+		atom.Section, atom.Article, atom.Main, atom.Header, atom.Footer, atom.Nav, atom.Aside, atom.Blockquote, atom.Pre,
+		atom.Figure, atom.Form, atom.Head, atom.Body, atom.Title, atom.Meta, atom.Link, atom.Span, atom.Details:
+	default:
+		return false
+	}
+	nodes, err := html.ParseFragment(strings.NewReader(text), &html.Node{Type: html.ElementNode, DataAtom: atom.Body, Data: "body"})
+	return err == nil && !slices.ContainsFunc(nodes, func(n *html.Node) bool {
+		return n.Type == html.TextNode && strings.TrimSpace(n.Data) != ""
+	})
 }
 
 // readHTML returns what a page shows, headings as in Markdown.
