@@ -63,11 +63,16 @@ func (u *Upstream) closedError() *DownError {
 // explainedLines is how much of what a server wrote last stands in an explanation.
 const explainedLines = 5
 
+// trace matches a line that Node.js or Python writes around an error and that says nothing of its cause: a place in the
+// code, the error's members, the version.
+var trace = lazyregexp.New(`^\s*(?:at \S.*|File ".*", line \d+.*|Traceback \(most recent call last\):|node:\S+:\d+|Node\.js v\S+|throw err;|code: '\w+',?|requireStack: \[.*|[\^~]+|[{}\]]+|)$`)
+
 // Explain says why the server is down, with what it wrote last and what can be done about it. It is for people, not for
 // models, because a server may write anything.
 func (e *DownError) Explain() string {
 	text := e.Reason
-	if last := e.Stderr[max(0, len(e.Stderr)-explainedLines):]; len(last) > 0 {
+	said := slices.DeleteFunc(slices.Clone(e.Stderr), trace.MatchString)
+	if last := said[max(0, len(said)-explainedLines):]; len(last) > 0 {
 		text += "; it wrote: " + strings.Join(last, " / ")
 	}
 	if e.missing != "" {

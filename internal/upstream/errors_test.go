@@ -42,6 +42,34 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// Where in its code a program failed does not crowd out why.
+func TestExplainLeavesTracesOut(t *testing.T) {
+	t.Parallel()
+	for want, written := range map[string]string{
+		"exit status 1; it wrote: Error: Cannot find module '/srv/x.js'": `node:internal/modules/cjs/loader:1210
+  throw err;
+  ^
+Error: Cannot find module '/srv/x.js'
+    at Module._resolveFilename (node:internal/modules/cjs/loader:1207:15)
+    at node:internal/main/run_main_module:28:49 {
+  code: 'MODULE_NOT_FOUND',
+  requireStack: []
+}
+Node.js v20.20.2`,
+		"exit status 1; it wrote: import yaml / ModuleNotFoundError: No module named 'yaml'": `Traceback (most recent call last):
+  File "/srv/x.py", line 3, in <module>
+import yaml
+    ^^^^^^^^^^^
+ModuleNotFoundError: No module named 'yaml'`,
+		"exit status 1": "    at node:internal/main/run_main_module:28:49",
+	} {
+		e := &DownError{Server: "a", Reason: "exit status 1", Stderr: strings.Split(written, "\n")}
+		if got := e.Explain(); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
 // What npm says of itself is for those who look for it, and never crowds out why a server ended.
 func TestChatter(t *testing.T) {
 	t.Parallel()
