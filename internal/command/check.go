@@ -83,6 +83,9 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 			if err != nil {
 				return err
 			}
+			if _, err := checker.Policy(); err != nil {
+				fmt.Fprint(cmd.ErrOrStderr(), s.HintUnwritable(err))
+			}
 			return exitOf(answer)
 		}),
 	}
