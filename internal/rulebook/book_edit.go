@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/adrg/xdg"
+	"golang.org/x/term"
 	"mvdan.cc/sh/v3/shell"
 
 	"callgate/gate/tools"
@@ -111,6 +112,9 @@ func Launcher(in io.Reader, out, errOut io.Writer) func(context.Context, string)
 		if err != nil {
 			return err
 		}
+		if f, ok := in.(*os.File); ok && needsTerminal(argv[0]) && !term.IsTerminal(int(f.Fd())) {
+			return fmt.Errorf("%s needs a terminal: run this in one, set EDITOR to another program, or use callgate rules add", argv[0])
+		}
 		cmd := exec.CommandContext(ctx, argv[0], append(argv[1:], path)...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errOut
 		if err := cmd.Run(); err != nil {
@@ -118,6 +122,15 @@ func Launcher(in io.Reader, out, errOut io.Writer) func(context.Context, string)
 		}
 		return nil
 	}
+}
+
+// needsTerminal reports whether an editor draws on a terminal and reads keys from it.
+func needsTerminal(program string) bool {
+	switch filepath.Base(program) {
+	case "vi", "vim", "nvim", "nano", "pico", "joe", "micro", "hx", "helix", "kak", "mcedit", "ne", "jed", "view", "editor":
+		return true
+	}
+	return false
 }
 
 // EditorCommand reads $VISUAL or $EDITOR, which is a program or a command line.
