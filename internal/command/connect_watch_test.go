@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,22 +43,27 @@ func TestWatchMissesNoServer(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	has("early")
-	ctx, end := context.WithTimeout(t.Context(), patience)
-	defer end()
-	late := false
-	root, _ := newRootCommand()
-	root.SetOut(lineWriter{func(line string) {
-		switch {
-		case strings.Contains(line, `"early"`):
-			has("late")
-		case strings.Contains(line, `"late"`):
-			late = true
-			end()
+	for _, more := range [][]string{nil, {"--json"}} {
+		has("early")
+		ctx, end := context.WithTimeout(t.Context(), patience)
+		defer end()
+		late := false
+		root, _ := newRootCommand()
+		root.SetOut(lineWriter{func(line string) {
+			if json.Valid([]byte(line)) != (more != nil) {
+				t.Errorf("%v prints %s", more, line)
+			}
+			switch {
+			case strings.Contains(line, `"early"`):
+				has("late")
+			case strings.Contains(line, `"late"`):
+				late = true
+				end()
+			}
+		}})
+		root.SetArgs(append([]string{"connect", "cursor", "--watch", "--no-hooks", "--data-dir", t.TempDir()}, more...))
+		if err := root.ExecuteContext(ctx); err != nil || !late {
+			t.Errorf("%v, the second server was seen: %v", err, late)
 		}
-	}})
-	root.SetArgs([]string{"connect", "cursor", "--watch", "--no-hooks", "--data-dir", t.TempDir()})
-	if err := root.ExecuteContext(ctx); err != nil || !late {
-		t.Errorf("%v, the second server was seen: %v", err, late)
 	}
 }

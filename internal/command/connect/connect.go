@@ -31,7 +31,7 @@ func (o *connecting) declare(cmd *cobra.Command) {
 	flags.StringVar(&o.Project, "project", "", "`folder` for --scope project (default: the current folder)")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would change, and change nothing")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.BoolVar(&o.asJSON, "json", false, "print JSON; changes nothing without --yes")
+	flags.BoolVar(&o.asJSON, "json", false, "print JSON, with --watch an object a line; changes nothing without --yes")
 	cmd.ValidArgsFunction = cobra.FixedCompletions(install.IDs(), cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("host", cmd.ValidArgsFunction) // it is declared
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(app.Scopes, cobra.ShellCompDirectiveNoFileComp))

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,14 @@ import (
 	"callgate/internal/install"
 )
 
+// beside is a server that bypasses callgate, and the command that moves it, as --json prints them.
+type beside struct {
+	Host    string `json:"host"`
+	Server  string `json:"server"`
+	Path    string `json:"path"`
+	Command string `json:"command"`
+}
+
 // watch reports servers that bypass callgate, now and whenever a file of a host changes, until it is ended. With --yes
 // it moves them behind callgate.
 func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
@@ -19,7 +28,9 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer files.Close()
-	said := map[string]bool{}
+	said := map[beside]bool{}
+	out := json.NewEncoder(cmd.OutOrStdout())
+	out.SetEscapeHTML(false)
 	var look func() error
 	look = func() error {
 		// What changes while it is read is an event.
@@ -33,24 +44,32 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 		if o.yes && Beside(plan) {
 			changed, err := plan.Apply()
 			for _, path := range changed {
-				fmt.Fprintf(cmd.OutOrStdout(), "taken in  %s\n", tools.Visible(path))
+				if o.asJSON {
+					_ = out.Encode(map[string]string{"takenIn": path}) // as with text, whether anybody reads it or not
+				} else {
+					fmt.Fprintf(cmd.OutOrStdout(), "taken in  %s\n", tools.Visible(path))
+				}
 			}
 			if err != nil {
 				return err
 			}
 			return look() // what stays is said
 		}
-		now := map[string]bool{}
+		now := map[beside]bool{}
 		for _, h := range plan.Hosts {
 			for _, c := range h.Changes {
 				for _, s := range c.Servers {
 					if s.Stays != "" {
 						continue
 					}
-					line := fmt.Sprintf("%s: %q in %s is not behind callgate: run \"callgate connect %s%s\"", h.Name, tools.Visible(s.Name), tools.Visible(c.Path), h.ID, o.chosen)
-					now[line] = true
-					if !said[line] {
-						fmt.Fprintln(cmd.OutOrStdout(), line)
+					b := beside{Host: h.ID, Server: s.Name, Path: c.Path, Command: "callgate connect " + h.ID + o.chosen}
+					now[b] = true
+					switch {
+					case said[b]:
+					case o.asJSON:
+						_ = out.Encode(b)
+					default:
+						fmt.Fprintf(cmd.OutOrStdout(), "%s: %q in %s is not behind callgate: run %q\n", h.Name, tools.Visible(s.Name), tools.Visible(c.Path), b.Command)
 					}
 				}
 			}
