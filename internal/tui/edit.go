@@ -18,6 +18,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"callgate/internal/companion/wire"
+	"callgate/internal/visible"
 )
 
 // maxEdited limits edited arguments, in bytes, to what fits into a frame.
@@ -181,7 +182,7 @@ func (d *review) content(m *model, width, rows int) boxed {
 	b.focus = len(b.lines)
 	hint := "←→ choose · Enter · Space scrolls · Esc drops the change"
 	if !d.read {
-		hint = fmt.Sprintf("%d more lines to read first: Space scrolls down", d.view.below())
+		hint = visible.Count(d.view.below(), "more line") + " to read first: Space scrolls down"
 	}
 	b.lines = append(b.lines, s.either("Drop", "Approve edited", d.approve), s.faint.Styled(hint))
 	return b

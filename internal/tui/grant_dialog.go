@@ -164,11 +164,15 @@ func (d *grantDialog) content(m *model, width, _ int) boxed {
 			b.lines = append(b.lines, mark+line)
 		}
 	}
+	head := func(subject int) string { return fmt.Sprintf("Part %d of the call: one of", subject+1) }
+	if !slices.ContainsFunc(d.approval.Always, func(o wire.Offer) bool { return o.Subject != d.approval.Always[0].Subject }) {
+		head = func(int) string { return "One of these:" }
+	}
 	subject := -1
 	for i, o := range d.approval.Always {
 		if o.Subject != subject {
 			subject = o.Subject
-			b.lines = append(b.lines, s.faint.Styled(fmt.Sprintf("Part %d of the call: one of", subject+1)))
+			b.lines = append(b.lines, s.faint.Styled(head(subject)))
 		}
 		radio := "( ) "
 		if d.picked[i] {

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"callgate/internal/companion/wire"
+	"callgate/internal/visible"
 )
 
 // notFound is the HTTP status of a callgate that does not have this view.
@@ -280,7 +281,7 @@ func (d *definition) content(m *model, width, rows int) boxed {
 		buttons, hint = s.either("Go back", "Accept this definition", d.accept), "←→ choose · Enter · Space scrolls · Esc goes back"
 	}
 	if !d.read {
-		hint = fmt.Sprintf("%d more lines to read: Space scrolls down", d.view.below())
+		hint = visible.Count(d.view.below(), "more line") + " to read: Space scrolls down"
 	}
 	b.lines = append(b.lines, buttons, s.faint.Styled(hint))
 	return b

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"callgate/internal/visible"
 )
 
 // view draws the model and does not change it.
@@ -198,7 +200,7 @@ func (m view) question(a *approval) boxed {
 	case m.model.quiet.silent(m.model.now):
 		hint = "Keys work after a short pause."
 	case !a.read:
-		hint = fmt.Sprintf("%d more lines to read first: Space scrolls down", m.model.unread())
+		hint = visible.Count(m.model.unread(), "more line") + " to read first: Space scrolls down"
 	}
 	return boxed{
 		title: s.title.Styled(shown(a.Tool)) + " · " + s.risk(a.Risk.Label), note: m.timeLeft(a), edge: edge,

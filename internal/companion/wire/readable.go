@@ -154,7 +154,32 @@ func (o Offer) Allows() string {
 	case "flow:source":
 		return "trust what " + Quoted(o.Pattern) + " returns"
 	}
+	switch text, exact := exactText(o.Pattern); {
+	case exact && strings.HasPrefix(text, "{"):
+		return visible.Text(o.Tool) + " with exactly " + visible.Text(text)
+	case exact:
+		return visible.Text(o.Tool) + " with exactly " + Quoted(text)
+	}
 	return visible.Text(o.Tool) + " " + Quoted(o.Pattern)
+}
+
+// exactText returns the only text that a pattern with escapes matches, behind the argument's name and = if the pattern
+// is about an argument. exact is false for patterns that are easy to read as they are, or match more.
+func exactText(pattern string) (text string, exact bool) {
+	if !strings.Contains(pattern, `\`) || strings.HasPrefix(pattern, "~") || strings.HasPrefix(pattern, "$") {
+		return "", false
+	}
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\' && i+1 < len(pattern):
+			i++
+		case c == '\\' || strings.IndexByte("*?[]{}()!+@|", c) >= 0:
+			return "", false
+		}
+		b.WriteByte(pattern[i])
+	}
+	return b.String(), true
 }
 
 // RiskWords says, for people, what a class of risk means.

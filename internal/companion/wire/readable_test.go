@@ -44,6 +44,28 @@ func TestReadable(t *testing.T) {
 	}
 }
 
+// An exact text is shown without the escapes of its pattern. A pattern that matches more is shown as it stands.
+func TestAllows(t *testing.T) {
+	for pattern, want := range map[string]string{
+		`git push *`:                     `t "git push *"`,
+		`*`:                              `t *`,
+		`\{\"a\":\"x\*\",\"n\":\[1\]\}`:  `t with exactly {"a":"x*","n":[1]}`,
+		`topic=a \"b\" \[c\]\=\?`:        `t with exactly "topic=a \"b\" [c]=?"`,
+		`git commit -m \"x\"`:            `t with exactly "git commit -m \"x\""`,
+		`\~/x`:                           `t with exactly ~/x`,
+		`\{\"a\":\"` + "\u202e" + `\"\}`: `t with exactly {"a":"⟨U+202E⟩"}`,
+		`\{\"a\":*\}`:                    `t "\\{\\\"a\\\":*\\}"`,
+		`a\[b(c)`:                        `t "a\\[b(c)"`,
+		`~/a\*`:                          `t "~/a\\*"`,
+		`$WORKSPACE/a\*`:                 `t "$WORKSPACE/a\\*"`,
+		`a\`:                             `t "a\\"`,
+	} {
+		if got := (Offer{Tool: "t", Pattern: pattern}).Allows(); got != want {
+			t.Errorf("%s: %s, want %s", pattern, got, want)
+		}
+	}
+}
+
 func TestQuote(t *testing.T) {
 	for in, want := range map[string]string{
 		"":           `""`,

@@ -2,6 +2,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Badge, label } from "./risk";
 import type { Approval } from "./state";
 import { Text } from "./text";
+import { exactText } from "./visible";
 import type { Answer, Offer } from "./wire";
 
 const expiries: [label: string, seconds: number][] = [
@@ -117,13 +118,14 @@ export function AlwaysPanel({ of, first, off, close, answer }: { of: Approval; f
 
 function Step({ offer, name, checked, choose }: { offer: Offer; name: string; checked: boolean; choose(): void }) {
   const allows = offer.newlyAllows;
+  const exact = lasting[offer.tool] ? undefined : exactText(offer.pattern);
   return (
     <label class="step">
       <input type="radio" name={name} checked={checked} onChange={choose} />
       <span>
-        {lasting[offer.tool]}{" "}
+        {lasting[offer.tool] ?? (exact !== undefined && <span class="label">exactly</span>)}{" "}
         <code>
-          <Text of={offer.pattern} code />
+          <Text of={exact ?? offer.pattern} code />
         </code>{" "}
         <span class="label">up to</span> <Badge risk={offer.risk} short />
         {offer.default && <span class="label"> suggested</span>}

@@ -34,6 +34,14 @@ function codePoint(c: string): string {
   return `⟨U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }
 
+// exactText returns the only text that a pattern with escapes matches; undefined for patterns that are easy to read as
+// they are, or match more. The terminal's rules are the same.
+export function exactText(pattern: string): string | undefined {
+  const unescaped = pattern.replace(/\\./gsu, "");
+  if (unescaped === pattern || /^[~$]/.test(pattern) || /[\\*?[\]{}()!+@|]/.test(unescaped)) return undefined;
+  return pattern.replace(/\\(.)/gsu, "$1");
+}
+
 // visible is the same as one string, where there is no room for elements.
 export function visible(text: string): string {
   return pieces(text).map((piece) => piece.text).join("");

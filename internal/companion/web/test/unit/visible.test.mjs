@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
 
-const { visible, pieces, split } = await load("visible.ts");
+const { visible, pieces, split, exactText } = await load("visible.ts");
 
 // The same cases as the terminal's, which gate/tools shows.
 for (const [input, want] of [
@@ -38,3 +38,16 @@ test("quotes in a text", () => {
   assert.equal(parts("", "x"), "");
   assert.equal(parts("İ eve", "eve"), "İ eve"); // its lower case has another length: nothing is cut wrongly
 });
+
+for (const [pattern, want] of [
+  ["git push *", undefined],
+  ["git push", undefined],
+  [String.raw`\{\"a\":\"x\*\",\"n\":\[1\]\}`, `{"a":"x*","n":[1]}`],
+  [String.raw`topic=a \"b\" \[c\]\=\?`, `topic=a "b" [c]=?`],
+  [String.raw`\{\"a\":*\}`, undefined],
+  [String.raw`a\[b(c)`, undefined],
+  [String.raw`~/a\*`, undefined],
+  ["a\\", undefined],
+]) {
+  test(`the exact text of ${pattern}`, () => assert.equal(exactText(pattern), want));
+}
