@@ -155,6 +155,8 @@ func (o Offer) Allows() string {
 		return "trust what " + Quoted(o.Pattern) + " returns"
 	}
 	switch text, exact := exactText(o.Pattern); {
+	case o.Pattern == "*":
+		return visible.Text(o.Tool) + " with any arguments"
 	case exact && strings.HasPrefix(text, "{"):
 		return visible.Text(o.Tool) + " with exactly " + visible.Text(text)
 	case exact:

@@ -48,7 +48,7 @@ func TestReadable(t *testing.T) {
 func TestAllows(t *testing.T) {
 	for pattern, want := range map[string]string{
 		`git push *`:                     `t "git push *"`,
-		`*`:                              `t *`,
+		`*`:                              `t with any arguments`,
 		`\{\"a\":\"x\*\",\"n\":\[1\]\}`:  `t with exactly {"a":"x*","n":[1]}`,
 		`topic=a \"b\" \[c\]\=\?`:        `t with exactly "topic=a \"b\" [c]=?"`,
 		`git commit -m \"x\"`:            `t with exactly "git commit -m \"x\""`,

@@ -124,9 +124,13 @@ function Step({ offer, name, checked, choose }: { offer: Offer; name: string; ch
       <input type="radio" name={name} checked={checked} onChange={choose} />
       <span>
         {lasting[offer.tool] ?? (exact !== undefined && <span class="label">exactly</span>)}{" "}
-        <code>
-          <Text of={exact ?? offer.pattern} code />
-        </code>{" "}
+        {offer.pattern === "*" ? (
+          "any arguments"
+        ) : (
+          <code>
+            <Text of={exact ?? offer.pattern} code />
+          </code>
+        )}{" "}
         <span class="label">up to</span> <Badge risk={offer.risk} short />
         {offer.default && <span class="label"> suggested</span>}
         {(offer.approved ?? 0) > 0 && (
