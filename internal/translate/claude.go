@@ -106,16 +106,7 @@ func (im *Import) claudeServer(name, rule string, action permissions.Action) {
 		im.add(sanitized(server)+"_"+sanitized(tool), "*", action, rule)
 		return
 	}
-	im.leave(rule, "no server has that name")
-	if action == permissions.Allow {
-		return
-	}
-	im.Lost++
-	for _, r := range slices.Clone(im.Rules) {
-		if !slices.Contains(kinds, r.Tool) {
-			im.withdraw(r.Tool, "*", rule)
-		}
-	}
+	im.loseServers(action, rule, "no server has that name")
 }
 
 // claudePatterns translates the text in the parentheses of a rule for a kind.

@@ -71,6 +71,21 @@ func (im *Import) lose(tool, pattern string, action permissions.Action, from, wh
 	}
 }
 
+// loseServers lists a rule for servers that does not translate. If it is not an allow, no earlier allow of a server's tool
+// is left.
+func (im *Import) loseServers(action permissions.Action, from, why string) {
+	im.leave(from, "%s", why)
+	if action == permissions.Allow {
+		return
+	}
+	im.Lost++
+	for _, r := range slices.Clone(im.Rules) {
+		if !slices.Contains(kinds, r.Tool) {
+			im.withdraw(r.Tool, "*", from)
+		}
+	}
+}
+
 // withdraw removes the earlier allows that overlap a rule that does not translate. Otherwise callgate would run calls
 // that the other program asks about or denies.
 func (im *Import) withdraw(tool, pattern, from string) {
@@ -99,7 +114,18 @@ func (im *Import) WithdrawFor(lost []int, why string) {
 	im.Rules = rules
 }
 
+// behind matches a host's name for the tool of a server that "callgate connect" has moved behind callgate.
+var behind = lazyregexp.New(`^callgate(?:-[A-Za-z0-9-]+)?_(.+)$`)
+
+// add takes over a rule. A rule for all of callgate is none for callgate's own tools: connect writes it, so that the
+// host leaves the question to callgate.
 func (im *Import) add(tool, pattern string, action permissions.Action, from string) {
+	if m := behind.FindStringSubmatch(tool); m != nil {
+		if tool = m[1]; tool == "*" {
+			im.loseServers(action, from, "it is about every server behind callgate")
+			return
+		}
+	}
 	before := action == permissions.Allow && !slices.Contains(kinds, tool)
 	im.Rules = append(im.Rules, Rule{tool, pattern, action, from, before})
 }
