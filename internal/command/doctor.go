@@ -195,7 +195,7 @@ func serversOf(ctx context.Context, c *config.Config) (list []doctor.Server) {
 		if err != nil {
 			return
 		}
-		down, _ := inventory.Down(ctx, c)
+		down, _ := inventory.Down(ctx, c, tellSlow(os.Stderr))
 		for _, s := range servers {
 			if s.Command != "" && !slices.ContainsFunc(list, func(d doctor.Server) bool { return d.Name == s.Name }) {
 				list = append(list, doctor.Server{Name: s.Name, Guard: s.Guard, Sandbox: s.Sandbox, Down: down[s.Name]})

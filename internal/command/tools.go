@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,7 +38,7 @@ callgate caches the lists, so the next host need not wait for the servers.`,
 		RunE: config.Loaded(s, func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("it did not answer within %s (--wait)", wait))
 			defer cancel()
-			found, err := inventory.List(ctx, c)
+			found, err := inventory.List(ctx, c, tellSlow(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}
@@ -55,6 +57,15 @@ callgate caches the lists, so the next host need not wait for the servers.`,
 	cmd.PersistentFlags().DurationVar(&wait, "wait", time.Minute, "how long a server may take to start")
 	cmd.AddCommand(newAcceptCommand(s, &wait), newLabelCommand(s, &wait))
 	return cmd
+}
+
+// tellSlow says what a command waits for.
+func tellSlow(w io.Writer) inventory.Slow {
+	return func(servers []string) {
+		if len(servers) > 0 {
+			fmt.Fprintf(w, "waiting for %s to answer\n", strings.Join(servers, ", "))
+		}
+	}
 }
 
 func newAcceptCommand(s *config.Settings, wait *time.Duration) *cobra.Command {

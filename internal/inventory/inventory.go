@@ -107,7 +107,7 @@ func Accept(ctx context.Context, w io.Writer, c *config.Config, names []string) 
 }
 
 // List asks every server, all at once.
-func List(ctx context.Context, c *config.Config) (_ *Found, err error) {
+func List(ctx context.Context, c *config.Config, slow Slow) (_ *Found, err error) {
 	servers, err := c.ProxyServers()
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func List(ctx context.Context, c *config.Config) (_ *Found, err error) {
 		return nil, err
 	}
 	defer closed()
-	found, offered := survey(ctx, c, servers)
+	found, offered := survey(ctx, c, servers, slow)
 	for i, t := range proxy.Name(offered) {
 		row := rowOf(checker, t)
 		_, changed, _, err := pins.Check(offered[i].Identity(), t.Name, t.Hash)
@@ -137,11 +137,28 @@ func List(ctx context.Context, c *config.Config) (_ *Found, err error) {
 	return found, nil
 }
 
+// Slow is told once which servers have not answered after a few seconds. It may be nil.
+type Slow func(servers []string)
+
+// patience is how long nothing needs to be said.
+const patience = 3 * time.Second
+
 // survey asks the servers, all at once.
-func survey(ctx context.Context, c *config.Config, servers []proxy.Server) (*Found, []proxy.Offered) {
+func survey(ctx context.Context, c *config.Config, servers []proxy.Server, slow Slow) (*Found, []proxy.Offered) {
 	catalogues := make([][]proxy.Offered, len(servers))
 	found := &Found{Tools: []Tool{}, Guard: map[string]string{}, Down: map[string]string{}}
 	var mu sync.Mutex // of the maps
+	asked := map[string]bool{}
+	for _, s := range servers {
+		asked[s.Tools.Name] = true
+	}
+	if slow != nil {
+		defer time.AfterFunc(patience, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			slow(slices.Sorted(maps.Keys(asked)))
+		}).Stop()
+	}
 	var asking sync.WaitGroup
 	for i, s := range servers {
 		asking.Go(func() {
@@ -149,6 +166,7 @@ func survey(ctx context.Context, c *config.Config, servers []proxy.Server) (*Fou
 			catalogues[i] = offered
 			mu.Lock()
 			defer mu.Unlock()
+			delete(asked, s.Tools.Name)
 			if err != nil {
 				found.Down[s.Tools.Name] = whyDown(ctx, err)
 			}
@@ -162,14 +180,14 @@ func survey(ctx context.Context, c *config.Config, servers []proxy.Server) (*Fou
 }
 
 // Down starts every configured server and says, by name, why it does not answer.
-func Down(ctx context.Context, c *config.Config) (map[string]string, error) {
+func Down(ctx context.Context, c *config.Config, slow Slow) (map[string]string, error) {
 	servers, err := c.ProxyServers()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, liveWait, fmt.Errorf("it did not answer within %s", liveWait))
 	defer cancel()
-	found, _ := survey(ctx, c, servers)
+	found, _ := survey(ctx, c, servers, slow)
 	return found.Down, nil
 }
 
@@ -229,7 +247,7 @@ const liveWait = time.Minute
 func allTools(ctx context.Context, c *config.Config) ([]Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, liveWait)
 	defer cancel()
-	found, err := List(ctx, c)
+	found, err := List(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (o *connecting) warm(cmd *cobra.Command, s *config.Settings, files []string
 	for _, file := range files {
 		one := *c
 		one.Servers, one.MCPConfig = nil, []string{file}
-		found, err := inventory.List(ctx, &one)
+		found, err := inventory.List(ctx, &one, nil)
 		if err != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note     %s: %v\n", tools.Visible(file), err)
 			continue
