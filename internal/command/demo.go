@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"callgate/internal/command/approve"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/config"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
@@ -62,12 +64,14 @@ func demonstrate(cmd *cobra.Command, s *config.Settings) error {
 		fmt.Fprintf(out, "The agent wants: %s\n", call.said)
 		ctx, cancel := context.WithCancel(cmd.Context())
 		var person sync.WaitGroup
-		person.Go(func() { letAnswer(ctx, dataDir, folder) })
+		person.Go(func() { letAnswer(ctx, out, dataDir, folder) })
 		event, body := dialect.Ask(call.tool, call.arguments, hosthooks.Showing, folder)
 		reply, err := askGate(ctx, s, door.Order{Host: dialect.ID, Event: event}, body)
 		cancel()
 		person.Wait()
 		switch {
+		case cmd.Context().Err() != nil:
+			return errors.New("the demo was ended; its question is withdrawn")
 		case err != nil:
 			return err
 		case reply.Exit != 0:
@@ -81,18 +85,23 @@ func demonstrate(cmd *cobra.Command, s *config.Settings) error {
 }
 
 // letAnswer offers the call of a host in the folder, once it waits, to the person at this terminal, until ctx ends. It
-// MUST NOT offer another: a person takes what the demo shows for a part of it.
-func letAnswer(ctx context.Context, dataDir, folder string) {
-	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
-		return
-	}
+// says where else to answer if nobody does so here. It MUST NOT offer another: a person takes what the demo shows for a
+// part of it.
+func letAnswer(ctx context.Context, out io.Writer, dataDir, folder string) {
 	target := companionclient.Target{DataDir: dataDir, Credential: credentials.View}
 	own := approve.Approving{Folder: folder}
 	for ctx.Err() == nil {
 		if list, err := own.Waiting(ctx, target); err == nil && len(list) > 0 {
-			if _, err := approve.Next(ctx, dataDir, own); err != nil && !errors.Is(err, context.Canceled) {
-				fmt.Fprintf(os.Stderr, "callgate: %v\n", err)
+			if term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd())) {
+				outcome, err := approve.Next(ctx, dataDir, own)
+				if ctx.Err() != nil || err == nil && outcome != wire.Ended {
+					return
+				}
+				if err != nil {
+					fmt.Fprintf(os.Stderr, "callgate: %v\n", err)
+				}
 			}
+			fmt.Fprintf(out, "  waits for you: %[1]s open, or %[1]s approve in another terminal.\n", config.Program(dataDir))
 			return
 		}
 		periodic.Sleep(ctx, 200*time.Millisecond)
