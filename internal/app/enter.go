@@ -1,13 +1,17 @@
 package app
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"errors"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	mcpclient "github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -43,10 +47,22 @@ func Enter(ctx context.Context, command, env []string, folder string, paths ...s
 	if err := host.Start(ctx); err != nil {
 		return nil, err
 	}
+	words := make(chan string, 1)
+	if stderr, ok := mcpclient.GetStderr(host); ok {
+		go func() { words <- complaint(stderr) }()
+	}
 	defer host.Close()
 	var hello mcp.InitializeRequest
 	hello.Params.ClientInfo = mcp.Implementation{Name: "callgate-doctor", Version: Version}
 	if _, err := host.Initialize(ctx, hello); err != nil {
+		host.Close()
+		select {
+		case said := <-words:
+			if said != "" {
+				return nil, errors.New(said)
+			}
+		case <-time.After(time.Second): // something that callgate started holds the pipe
+		}
 		return nil, err
 	}
 	for _, path := range paths {
@@ -62,6 +78,19 @@ func Enter(ctx context.Context, command, env []string, folder string, paths ...s
 		answers = append(answers, refusalIn(result))
 	}
 	return answers, nil
+}
+
+// complaint reads what a callgate writes beside its messages, to the end, and returns the last line in which it says why
+// it ends.
+func complaint(r io.Reader) (last string) {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "callgate: ") {
+			last = lines.Text()
+		}
+	}
+	_, _ = io.Copy(io.Discard, r) // behind a line that is too long
+	return last
 }
 
 // onlyRoot is the folder that a host works in.

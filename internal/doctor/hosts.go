@@ -237,7 +237,11 @@ func (x *examination) tried(about, way, what, cure string, calls audit.Filter, a
 		return Finding{About: about, Text: what + " does not work: " + exposed.Error(), Cure: x.run("doctor --fix")}
 	}
 	if err != nil {
-		return Finding{About: about, Text: what + " does not work: " + err.Error(), Cure: cure}
+		why, own := strings.CutPrefix(err.Error(), "callgate: ")
+		if own { // what helps is in it
+			cure = ""
+		}
+		return Finding{About: about, Text: what + " does not work: " + why, Cure: cure}
 	}
 	if answers[0] == "" {
 		return Finding{About: about, Text: what + " let a call through that no rule can allow"}
