@@ -262,6 +262,17 @@ func TestMoving(t *testing.T) {
 			t.Errorf("answered %+v", f)
 		}
 	})
+	story(t, "a narrow window shows which screen it is", func(t *testing.T, p *person) {
+		p.update(tea.WindowSizeMsg{Width: 40, Height: 24})
+		p.event(push())
+		p.rests()
+		p.types("3")
+		p.sees("[3 Audit]")
+		p.types("4")
+		p.sees("[4 Tools]")
+		p.types("1")
+		p.sees("[1 Approvals")
+	})
 	story(t, "what comes does not move the cursor", func(t *testing.T, p *person) {
 		p.event(edits())
 		p.rests()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"callgate/internal/visible"
 )
@@ -62,10 +63,6 @@ func (m view) header() string {
 			tabs[i] = " " + tab + " "
 		}
 	}
-	left := strings.Join(tabs, "")
-	if m.model.width >= 80 {
-		left = s.title.Styled("callgate") + " " + left
-	}
 	right := s.bad.Styled("○ no connection")
 	if m.model.address != "" {
 		right = s.good.Styled("●")
@@ -79,7 +76,14 @@ func (m view) header() string {
 			right = servers + " " + right
 		}
 	}
-	return between(left, " "+right, m.model.width)
+	if m.model.width >= 80 {
+		tabs[0] = s.title.Styled("callgate") + " " + tabs[0]
+	}
+	first, current := 0, int(m.model.screen)
+	for first < current && ansi.StringWidth(strings.Join(tabs[first:current+1], "")+"… "+right) > m.model.width {
+		first++ // where one is shows
+	}
+	return between(strings.Join(tabs[first:], ""), " "+right, m.model.width)
 }
 
 func (m view) serversText() string {

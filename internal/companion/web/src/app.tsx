@@ -89,6 +89,8 @@ export function App({ store }: { store: Store }) {
     if (store.pairing !== null && view === "approvals" && !missing && state.current !== "" && (named === "" || find(state, named)?.over)) go(href("approvals", state.current), true);
   }, [state.current, view, missing]);
   useEffect(() => showCount(waiting.length), [waiting.length]);
+  // The tabs of a narrow window scroll. The view's own is in sight.
+  useEffect(() => document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [view, there.length]);
   // Another prompt came up by itself, the one that was looked at is over, or it is seen again.
   useLayoutEffect(() => {
     setPanel("");

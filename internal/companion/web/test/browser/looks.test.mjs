@@ -125,6 +125,14 @@ test("a phone", { timeout: 1_200_000 }, async () => {
     await fits(name);
     await accessible(page, `${name} on a phone`);
   }
+  for (const view of ["questions", "approvals"]) {
+    await page.evaluate((view) => (location.hash = `#/${view}`), view);
+    await page.waitForFunction((view) => {
+      const tab = document.querySelector(".tabs [aria-current]");
+      const { left, right } = tab.getBoundingClientRect();
+      return tab.hash.startsWith(`#/${view}`) && left >= 0 && right <= window.innerWidth;
+    }, view);
+  }
   await page.check();
 });
 
