@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 
@@ -18,7 +19,8 @@ func Plan(w io.Writer, plan *install.Plan) {
 		if len(h.Changes) == 0 {
 			fmt.Fprintln(w, "  nothing to do")
 		}
-		for _, c := range h.Changes {
+		for i := 0; i < len(h.Changes); i++ {
+			c := &h.Changes[i]
 			fmt.Fprintf(w, "  %s (%s)\n", visible.Text(c.Path), c.Scope)
 			if c.Error != "" {
 				fmt.Fprintf(w, "    NOT CHANGED: %s\n", visible.Text(c.Error))
@@ -36,7 +38,17 @@ func Plan(w io.Writer, plan *install.Plan) {
 			if c.OfMachine() {
 				fmt.Fprintln(w, "    note   the new entry names paths on this machine: do not commit it, or keep these servers in --scope user or local")
 			}
-			Diff(w, c.Before, c.After)
+			after := c.After
+			for i+1 < len(h.Changes) && goesOn(c.Path, after, &h.Changes[i+1]) {
+				i++
+				after = h.Changes[i].After
+			}
+			Diff(w, c.Before, after)
 		}
 	}
+}
+
+// goesOn reports whether a change is another one of a file and begins where the one before has ended.
+func goesOn(path string, after []byte, c *install.Change) bool {
+	return c.Path == path && c.Error == "" && len(c.Servers) == 0 && after != nil && bytes.Equal(c.Before, after)
 }
