@@ -22,6 +22,9 @@ import (
 
 // OpenChecker is NewChecker for a command, with the rules that hold. The caller calls done.
 func OpenChecker(ctx context.Context, c *config.Config, warn io.Writer) (ch *rulebook.Checker, done func(), err error) {
+	for _, slip := range c.MisspelledVariables(os.Environ()) {
+		fmt.Fprintf(warn, "callgate: %s\n", slip)
+	}
 	rules, done, err := OpenRules(ctx, c, warn)
 	if err != nil {
 		return nil, nil, err

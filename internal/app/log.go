@@ -29,5 +29,8 @@ func (s *Sidecar) openLog() error {
 		out = append(out, file)
 	}
 	s.log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: &s.level}))
+	for _, slip := range s.config.MisspelledVariables(os.Environ()) {
+		s.log.Warn(slip)
+	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -21,9 +20,6 @@ import (
 // configuration changes.
 func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)) error {
 	defer runtime.KeepAlive(spareHeap())
-	for _, slip := range s.config.MisspelledVariables(os.Environ()) {
-		s.log.Warn(slip)
-	}
 	c := &s.config.ServeConfig
 	door, err := s.hostsDoor(ctx, s.config)
 	if err != nil {
