@@ -37,17 +37,22 @@ func (c *Config) Agents() ([]permissions.Agent, error) {
 		agents = append(agents, a.Tightened())
 	}
 	if c.Agent != "" && c.Agent != gate.DefaultAgent && !slices.ContainsFunc(agents, named(c.Agent)) {
-		return nil, unknownAgent(c.Agent, c.DataDir)
+		return nil, unknownAgent(c.Agent, c.DataDir, agents)
 	}
 	return agents, nil
 }
 
 // unknownAgent says which agents there can be. A name is never a path: profiles are read from their folders only.
-func unknownAgent(name, dataDir string) error {
-	if filepath.Base(name) != name || strings.ContainsAny(name, `/\`) {
-		return fmt.Errorf("unknown agent %q: an agent's name has no slash: use explore, general, or a name in %s", name, filepath.Join(dataDir, "agents"))
+func unknownAgent(name, dataDir string, agents []permissions.Agent) error {
+	names := make([]string, len(agents))
+	for i, a := range agents {
+		names[i] = a.Name
 	}
-	return fmt.Errorf("unknown agent %q: use explore, general, or add %s", name, filepath.Join(dataDir, "agents", name+".md"))
+	known := strings.Join(names, ", ")
+	if filepath.Base(name) != name || strings.ContainsAny(name, `/\`) {
+		return fmt.Errorf("unknown agent %q: an agent's name has no slash: use %s, or a name in %s", name, known, filepath.Join(dataDir, "agents"))
+	}
+	return fmt.Errorf("unknown agent %q: use %s, or add %s", name, known, filepath.Join(dataDir, "agents", name+".md"))
 }
 
 func named(name string) func(permissions.Agent) bool {
