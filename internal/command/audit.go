@@ -33,11 +33,11 @@ grants and autonomy. Secrets are redacted.
 callgate.yaml names:
 
   https://      batches: a JSON array for OCSF, lines for CEF. An answer of 2xx is the receipt.
-  syslog+tls:// RFC 5424 with octet counting. It has no receipts: what was sent counts as arrived if the connection
-                still lives five seconds later. syslog+tcp:// works on this machine only.
+  syslog+tls:// RFC 5424 with octet counting. There are no receipts: a record counts as received if the
+                connection is still open five seconds later. syslog+tcp:// works on this machine only.
   s3+https://   one object for each 500 records or each minute, as gzip of one record a line, under its day
 
-Each record is sent at least once, and again if callgate crashes or the receipt is missing. {dataDir}/export holds how
+Each record is sent at least once, and again if callgate crashes or the receipt is missing. {dataDir}/export says how
 far each receiver got. If a receiver is down or slow, callgate tries again within a minute, or when Retry-After says.
 Meanwhile the records stay in the logs, and at most 1 MiB of them in memory.
 

@@ -33,9 +33,9 @@ func newCallCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call TOOL [ARGUMENTS|-]",
 		Short: "Call one tool through the gate, from a shell",
-		Long: `Call starts the server of the tool, sends one call through the gate, and prints what the tool returns. ARGUMENTS is a
-JSON object, or the main argument as text: a command, a path; with - a JSON object is read from standard input. If the
-rules ask, the call waits until you answer, on the page or in another terminal.
+		Long: `Call starts the server of the tool, sends one call through the gate, and prints what the tool returns.
+ARGUMENTS is a JSON object, the main argument as text (a command, a path), or - to read a JSON object from standard
+input. If the rules ask, the call waits until you answer, on the page or in another terminal.
 
 The exit code is 0 when the tool ran, 3 when it reported an error, 4 when the gate refused the call, and 1 when the call
 could not be made.`,

@@ -22,17 +22,17 @@ func newCheckCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check TOOL [ARGUMENTS]",
 		Short: "Show what would happen to a call and why, without running it",
-		Long: `Check judges a call exactly as the gate would. TOOL is a kind (shell_exec, read_file, …) or the qualified name of
-a configured server's tool, which is judged as the server listed it last (callgate tools lists them anew). ARGUMENTS is a
-JSON object, or the main argument as text: a command, a path.
+		Long: `Check judges a call exactly as the gate would. TOOL is a kind (shell_exec, read_file, …) or the
+qualified name of a configured server's tool, judged by the definition that the server sent last (callgate tools
+fetches definitions again). ARGUMENTS is a JSON object, or the main argument as text: a command, a path.
 
 With --stdin it reads one JSON object a line,
   {"id"?, "tool", "arguments", "permissions"?, "autonomy"?, "mode"?, "cwd"?, "given"?}
-and answers each with one line. "arguments" may be a text, too. "permissions" replaces the worker's rules file for that
+and prints one line for each. "arguments" can also be text. "permissions" replaces the worker's rules file for that
 line. "given" sets what the conditions of rules look at: {"host", "agent", "branch", "person", "at", "ran": [{"tool", "arguments", "ago", "failed"}]}.
 
-With --session it judges the call after the history in FILE, which has one JSON object a line: {"prompt": "…"} for what the
-user said, {"tool", "arguments", "result"} for an earlier call. The reason names the result that a word came from.
+With --session it judges the call after the history in FILE, which has one JSON object a line: {"prompt": "…"} for what
+the user said, {"tool", "arguments", "result"} for an earlier call. The reason names the result that a word came from.
 
 Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered.`,
 		Example: `  callgate check shell_exec 'git push && rm -rf build'

@@ -45,9 +45,9 @@ func newRootCommand() (*cobra.Command, *config.Settings) {
 	root := &cobra.Command{
 		Use:   "callgate",
 		Short: "Gate every MCP tool call: rules answer first, a person decides the rest",
-		Long: `callgate stands between an LLM host (Claude Code, Cursor, VS Code, any MCP client) and its MCP servers. Every tool
-call passes a gate: your rules decide first, and you decide the rest, on a web page, in a terminal, over REST or over
-WebSocket. Everything is on record.
+		Long: `callgate stands between an LLM host (Claude Code, Cursor, VS Code, any MCP client) and its MCP
+servers. Every tool call passes a gate: your rules decide first, and you decide the rest, on a web page, in a terminal,
+over REST or over WebSocket. Everything is recorded.
 
 Run "callgate connect" to put it in front of the servers of your hosts, or add "callgate run" to a host yourself.`,
 		Example: `  callgate connect                                # put callgate in front of the servers of your hosts
@@ -58,7 +58,7 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
   callgate approve                                # or in this terminal
   callgate check shell_exec 'git push && rm -rf build'
   callgate audit --tail 20
-  callgate checkpoints list                       # what calls changed, and undo`,
+  callgate checkpoints list                       # what calls changed in files`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

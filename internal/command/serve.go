@@ -29,11 +29,11 @@ removed. If the new configuration is wrong, nothing changes, and the log and doc
 changed.
 
 These keys take effect at once: logLevel, mode, escalation, timeout, claimWithin, maxPending, handOver, hosts, limits
-(except maxInFlightBytes), terminal, allowTerminalWrite, policy, auth, mcpTokens, oauth, mcpHosts, mcpOrigins, tls. These
-take effect for new sessions: autonomy, servers, mcpConfig and callgate.lock. A host without sessions gets new servers with
-its next request. All other keys need a restart; the log and doctor name those that changed.
+(except maxInFlightBytes), terminal, allowTerminalWrite, policy, auth, mcpTokens, oauth, mcpHosts, mcpOrigins, tls.
+These take effect for new sessions: autonomy, servers, mcpConfig and callgate.lock. A host without sessions gets new
+servers with its next request. All other keys need a restart; the log and doctor name those that changed.
 
-With tenants in callgate.yaml, each tenant is a worker of its own, and the host's token says whose it is:
+With tenants in callgate.yaml, each tenant is a worker of its own, and the host's token names the tenant:
 
   /t/{tenant}/mcp       the tenant's servers; the token has to name the tenant
 

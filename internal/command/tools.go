@@ -26,7 +26,7 @@ func newToolsCommand(s *config.Settings) *cobra.Command {
 each. A kind marked with ? is a guess, which can make a call stricter but never allow it.
 
 EFFECT comes from the catalogue of known servers: none, own (changes your own data), outside (others see it), money,
-deletes or access. The brackets say what the results hold.
+deletes or access. The brackets say what the results contain.
 
 VERDICT is the answer for a value that no pattern matches, and RULE is the line that gives it. "ask (54 by value)" means
 that 54 rules also look at the path, command or argument: "callgate check TOOL ARGUMENTS" judges one call.

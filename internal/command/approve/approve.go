@@ -32,8 +32,8 @@ func NewCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve",
 		Short: "Answer waiting calls in this terminal",
-		Long: `Approve shows each call of your running callgate that waits for a person, and takes your answer. On a terminal
-it fills the screen:
+		Long: `Approve shows each call that waits for a person, and takes your answer. On a terminal it fills the
+screen:
 
   y                approve this call, once
   n                deny it; the text you type goes to the model
@@ -53,9 +53,10 @@ a [numbers] [session|worker], v to see all arguments, s to skip, q to quit.
 --json prints every frame of protocol version 1 as one line of JSON. Each line of standard input is a frame:
 tool_approve, set_autonomy, cancel, agent_add, agent_remove, chat, or one of kb_….
 
---channels asks in the channels of callgate.yaml: Slack, Discord, Matrix, Telegram, ntfy, webhooks, push, email (docs/chat.md).
+--channels asks in the channels of callgate.yaml: Slack, Discord, Matrix, Telegram, ntfy, webhooks, push, email
+(docs/chat.md).
 
---desktop asks in notifications of the desktop, with no page or terminal open. On Linux they have the buttons Approve (for
+--desktop asks in desktop notifications, with no page or terminal open. On Linux they have the buttons Approve (for
 low risk), Deny and Open; on macOS and Windows a notification only says that a call waits.
 
 Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected and 4 timed out or withdrawn.`,
@@ -96,7 +97,7 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.BoolVar(&o.asJSON, "json", false, "print frames and read answers as JSON lines")
 	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each waiting call")
 	flags.BoolVar(&o.channels, "channels", false, "ask in the channels of callgate.yaml: Slack, Discord, Matrix, Telegram, ntfy, webhooks, push, email")
-	flags.BoolVar(&o.desktop, "desktop", false, "ask in notifications of the desktop")
+	flags.BoolVar(&o.desktop, "desktop", false, "ask in desktop notifications")
 	flags.BoolVar(&o.noColor, "no-color", false, "use no colors; NO_COLOR in the environment does the same")
 	flags.StringArrayVar(&o.sessions, "session", nil, "show only the session with this `id`; repeatable")
 	flags.StringVar(&o.as, "as", "", "answer as this `person`, with their own credential (callgate credentials add)")

@@ -29,9 +29,9 @@ func NewFreezeCommand(s *config.Settings) *cobra.Command {
 		Use:   "freeze",
 		Short: "Refuse every call that does more than read",
 		Long: `Freeze stops every call that does more than read, in all sessions or in one, whatever rules, levels and grants say,
-even with the gate off. A waiting call is refused even after a yes. The model is told why.
+even with the gate off. It refuses a waiting call even after a yes, and tells the model why.
 
-A freeze holds from the next call of every process, also after a restart, until its time is over or you run
+A freeze applies from the next call of every process, even after a restart, until its time ends or you run
 "callgate unfreeze". You need the credential of a person who may approve.`,
 		Example: `  callgate freeze --reason "release day"
   callgate freeze --until 2h

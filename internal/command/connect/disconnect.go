@@ -19,9 +19,9 @@ func NewDisconnectCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "disconnect [HOST...]",
 		Short: "Undo \"callgate connect\"",
-		Long: `Disconnect undoes "callgate connect". A file that did not change since gets its old bytes back. In a file that you or
-the host changed, it puts the servers back, removes callgate's entry and keeps the rest. It shows what it could not
-put back and keeps a copy of the file.`,
+		Long: `Disconnect undoes "callgate connect". It restores a file byte for byte if the file did not change
+since. In a file that you or the host changed, it puts the servers back, removes callgate's entry and keeps the rest.
+It shows what it could not put back and keeps a copy of the file.`,
 		Example: `  callgate disconnect --dry-run
   callgate disconnect claude --yes`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

@@ -16,9 +16,9 @@ func NewCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rules",
 		Short: "List, change and test rules and grants",
-		Long: `Rules works on the worker's permissions.jsonc. Every change is checked first, keeps comments and order, is on record,
-and applies to the next call, also in running callgates. In a cluster, these commands read and change the rules of all
-replicas, and need one that runs.`,
+		Long: `Rules reads and changes the worker's permissions.jsonc. Each change is checked and recorded, keeps comments and
+order, and applies to the next call, even in running callgates. In a cluster, these commands read and change the rules
+of all replicas; one replica must be running.`,
 		Example: `  callgate rules list
   callgate rules add shell_exec 'git push *' confirm
   callgate rules test

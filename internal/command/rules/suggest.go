@@ -28,14 +28,14 @@ func newRulesSuggestCommand(s *config.Settings) *cobra.Command {
 		Use:   "suggest",
 		Short: "Propose grants that would have answered your approvals, or rules that can go",
 		Long: `Suggest looks in the audit trail for calls that you approved. For each project it proposes at most twelve grants that
-would have saved the most questions. A grant holds in its project, up to the highest risk that you approved. No proposal
-would run a call that you rejected, nor any of a list of known commands that get around rules. Suggest ignores calls that
-were marked, DESTRUCTIVE or UNKNOWN, or that touched credentials.
+would have saved the most questions. A grant applies in its project, up to the highest risk that you approved. No
+proposal would run a call that you rejected, nor any of a list of known commands that get around rules. Suggest ignores
+calls that were marked, DESTRUCTIVE or UNKNOWN, or that touched credentials.
 
 --tighten finds rules and grants that can go: allows and grants that nobody used, grants that a rule covers, and rules that
 no call can reach. It also shows denies that fired, and an autonomy level that is higher than you need.
 
-Nothing changes without --apply, which keeps a backup and is on record.`,
+Nothing changes without --apply, which keeps a backup and is recorded.`,
 		Example: `  callgate rules suggest --since 168h
   callgate rules suggest --project . --apply
   callgate rules suggest --tighten --unused 2160h`,
