@@ -73,7 +73,7 @@ func ParseHead(s string) (Head, error) {
 			return Head{File: parts[0], Seq: seq, Hash: parts[2]}, nil
 		}
 	}
-	return Head{}, fmt.Errorf("%q is not a head: want FILE:SEQ:HASH", s)
+	return Head{}, fmt.Errorf("%q is not a head: use FILE:SEQ:HASH", s)
 }
 
 func isHash(s string) bool {

@@ -25,7 +25,7 @@ func ParseLine(text []byte) (Line, error) {
 		return Line{}, err
 	}
 	if hash, ok := checkSealed(text); !ok || hash != r.Hash {
-		return Line{}, errors.New("the line was changed: its hash does not fit it")
+		return Line{}, errors.New("the line was changed: its hash does not match")
 	}
 	return Line{Record: r, Text: text}, nil
 }

@@ -185,7 +185,7 @@ func (at *end) chain(b *backward) error {
 	}
 }
 
-var errHash = errors.New("the hash does not fit the line")
+var errHash = errors.New("the hash does not match the line")
 
 // decodeEntry reads one line of the manifest and checks its own hash, not its place in the chain.
 func decodeEntry(line []byte) (entry, error) {

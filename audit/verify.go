@@ -27,7 +27,7 @@ const (
 type Why string
 
 const (
-	WhyHash      Why = "hash"      // the line was changed: its hash does not fit it
+	WhyHash      Why = "hash"      // the line was changed: its hash does not match
 	WhyChain     Why = "chain"     // the line is genuine, but not of this place: lines were removed, moved or put in
 	WhyMissing   Why = "missing"   // the manifest names a log that is not there
 	WhyTruncated Why = "truncated" // the end of a log is gone

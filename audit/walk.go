@@ -78,7 +78,7 @@ func (c *chain) walk(r io.Reader, parse func(line []byte) (link, error)) error {
 func (c *chain) step(line []byte, parse func(line []byte) (link, error)) {
 	hash, ok := checkSealed(line)
 	if !ok {
-		c.breaks(WhyHash, "the line was changed: its hash does not fit it")
+		c.breaks(WhyHash, "the line was changed: its hash does not match")
 		if c.resumes {
 			c.seq, c.hash = c.seq+1, digest(line)
 		}

@@ -288,7 +288,7 @@ func (g answering) keep(s *Session, grants []permissions.Grant, scope string) {
 			g.gate.journal.o.Logger.Error("an \"always\" could not be written to the rules file; the call was approved, and the next is asked about again", "error", err)
 		default:
 			s.granted.add(grants)
-			g.gate.journal.o.Logger.Error("an \"always\" could not be written to the rules file; it holds until the session ends", "error", err)
+			g.gate.journal.o.Logger.Error("an \"always\" could not be written to the rules file; it lasts until the session ends", "error", err)
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (b *askedBook) close() {
 		err = os.Remove(b.own + ".lock")
 	}
 	if err != nil {
-		b.log.Warn("the folder of waiting calls was not given up", "error", err)
+		b.log.Warn("the folder of waiting calls was not released", "error", err)
 	}
 	b.own = ""
 }
@@ -177,7 +177,7 @@ func (b *askedBook) take(path string) (questions []question) {
 		var q question
 		text, err := durable.ReadFile(filepath.Join(path, file.Name()), maxKept)
 		if err != nil || json.Unmarshal(text, &q) != nil || !q.whole() {
-			b.log.Warn("a call that waited when callgate ended cannot be read; its host gets the question anew", "file", file.Name())
+			b.log.Warn("a call that waited when callgate ended cannot be read; callgate asks again when its host repeats it", "file", file.Name())
 			continue
 		}
 		questions = append(questions, q)

@@ -36,7 +36,7 @@ func (j *Judge) beneath(call Call, a *tools.Analysis) (b beneath) {
 		folders = append(folders, real)
 		switch {
 		case len(paths) > 0:
-			text := fmt.Sprintf("The folder that is read as a whole holds %s, which may not be read.", tools.Visible(filesOf(paths)))
+			text := fmt.Sprintf("The call reads a whole folder that contains %s, which may not be read.", tools.Visible(filesOf(paths)))
 			if cure != "" {
 				text += " It need not ask: " + tools.Visible(cure) + "."
 			}

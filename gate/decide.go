@@ -143,7 +143,7 @@ func (s *Session) enter(call Call, most int) (full string) {
 	if err != nil {
 		return past.Uncounted(err)
 	}
-	return fmt.Sprintf("%d calls of this session already run, which is as many as may. Wait until one has ended.", most)
+	return fmt.Sprintf("%d calls of this session already run, which is the limit. Wait until one has ended.", most)
 }
 
 // leave ends what enter began.

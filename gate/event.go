@@ -204,7 +204,7 @@ var (
 // Errors of Answer, SetAutonomy and Cancel. Callers tell them apart with errors.Is.
 var (
 	ErrNotPending = errors.New("no such approval is pending: it was answered, cancelled or timed out")
-	ErrDigest     = errors.New("the answer names other arguments than the pending call has: look at it again")
+	ErrDigest     = errors.New("the answer is for other arguments than the pending call has: look at the call again")
 	ErrSession    = errors.New("no such session")
 	ErrAnswer     = errors.New("invalid answer") // of errors that Invalid makes
 	ErrPresence   = errors.New("the answer needs a passkey")

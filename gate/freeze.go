@@ -253,7 +253,7 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 		return Invalid(fmt.Errorf("%s is in the past: choose a later end of the freeze", one.Until.Format(time.RFC3339)))
 	}
 	if one.SessionID != "" && !isSessionID(one.SessionID) {
-		return Invalid(fmt.Errorf("%q is no session's id, such as %s: nothing is frozen", one.SessionID, "s-ABCDEFGHIJKL"))
+		return Invalid(fmt.Errorf("%q is not a session id, such as %s: nothing was frozen", one.SessionID, "s-ABCDEFGHIJKL"))
 	}
 	if len(one.Reason) > maxFreezeText {
 		return Invalid(fmt.Errorf("the reason has %d bytes: shorten it to %d", len(one.Reason), maxFreezeText))
@@ -330,7 +330,7 @@ func (f *Freezer) Unfreeze(sessionID string, record func(summary string) error) 
 			return err
 		}
 		if err := f.changeFile(end); err != nil {
-			return errors.Join(err, record(fmt.Sprintf("That failed, and the freeze of %s holds: %v.", what, err)))
+			return errors.Join(err, record(fmt.Sprintf("That failed, and the freeze of %s is still in force: %v.", what, err)))
 		}
 		return nil
 	}
@@ -459,9 +459,9 @@ const thenTell = " Tell the user, and do not try another way."
 func (f Freeze) Told() string {
 	switch {
 	case f.Here:
-		return f.String() + " It holds at this replica alone, until the others can be told."
+		return f.String() + " It applies at this replica alone, until the others can be told."
 	case f.Above:
-		return f.String() + " It holds for all tenants, and their operator ends it."
+		return f.String() + " It applies to all tenants, and only their operator can end it."
 	}
 	return f.String()
 }

@@ -55,12 +55,12 @@ func (q *queue) handOver(a *approval) resolution {
 		}
 	}
 	q.detach(a)
-	return resolution{decision: "pending", reason: fmt.Sprintf("Approval %s is pending: a person has to look at the call, and the host does not wait so long. %s", a.call.ID, repeat)}
+	return resolution{decision: "pending", reason: fmt.Sprintf("Approval %s is pending: a person has to look at the call, and the host does not wait that long. %s", a.call.ID, repeat)}
 }
 
 const (
 	repeat       = "Repeat the same call, unchanged, once it is decided."
-	waitsAlready = "The same call waits for a person's approval already. " + repeat
+	waitsAlready = "The same call is already waiting for a person's approval. " + repeat
 )
 
 // attach lets a repeated call wait on the approval that was handed over for it; nil if there is none. The caller holds

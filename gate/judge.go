@@ -283,7 +283,7 @@ func (j *Judge) release(v Verdict, call Call) Verdict {
 // has none.
 func (j *Judge) held(v Verdict, call Call) (asked Verdict, ok bool) {
 	if store := j.opensStore(v.Findings); store != "" {
-		return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s holds credentials: to open it is more than reading under autonomy %s.", tools.Visible(store), j.Autonomy)), true
+		return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s contains credentials: under autonomy %s, opening it is more than reading.", tools.Visible(store), j.Autonomy)), true
 	}
 	if f := opensSandbox(v.Findings); f != nil {
 		return v.ask(explain.AskedBy(f), explain.Rule(f), "The sandbox of the server does not have it."), true

@@ -110,7 +110,7 @@ func (q *queue) decideOnce(a *approval, r resolution) error {
 func (g questions) claimShared(call Call, v Verdict) (claimed *resolution, refused *Verdict) {
 	text, err := g.gate.journal.o.Ledger.Claim(g.gate.journal.handOverKey(call), call.ID)
 	if err != nil {
-		no := v.deny(DecidedDenied, "callgate", "cluster", fmt.Sprintf("A person has to look at the call, and the cluster cannot be asked whether somebody has: %v. %s", err, repeat))
+		no := v.deny(DecidedDenied, "callgate", "cluster", fmt.Sprintf("A person has to look at the call, and callgate cannot ask the cluster whether somebody has: %v. %s", err, repeat))
 		return nil, &no
 	}
 	var kept handedOver

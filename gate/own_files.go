@@ -133,7 +133,7 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 	for _, folder := range a.Folders {
 		for _, path := range p.paths {
 			if facts.Within(path, folder) {
-				return fmt.Sprintf("The folder %q holds callgate's own files: no tool may read or change them.", tools.Visible(folder))
+				return fmt.Sprintf("The folder %q contains callgate's own files: no tool may read or change them.", tools.Visible(folder))
 			}
 		}
 	}

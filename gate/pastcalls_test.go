@@ -42,7 +42,7 @@ func TestConditionsLookAtTheSession(t *testing.T) {
 		}
 	}
 	head("topic/a")
-	if v := judged("git push"); v.Action != permissions.Ask || !strings.Contains(v.Reason, `its condition does not hold: no shell_exec "npm test *" ended well in the session`) {
+	if v := judged("git push"); v.Action != permissions.Ask || !strings.Contains(v.Reason, `its condition is not met: no shell_exec "npm test *" ended well in the session`) {
 		t.Errorf("before the tests: %v %q", v.Action, v.Reason)
 	}
 	runs(b.shell("call_1", "npm test"), true)

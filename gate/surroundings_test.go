@@ -13,7 +13,7 @@ import (
 func TestValuesOfVariableFiles(t *testing.T) {
 	const password = "correct-horse-7"
 	for name, c := range map[string]struct{ text, want string }{
-		"raw":           {"it is " + password, "ask argument text holds a credential (value of DB_PASSWORD) that the .env held"},
+		"raw":           {"it is " + password, "ask argument text contains a credential (value of DB_PASSWORD) from the .env"},
 		"encoded":       {base64.StdEncoding.EncodeToString([]byte("the password is " + password)), "ask value of DB_PASSWORD"},
 		"in an address": {"s3cretpw77", "ask password in DATABASE_URL"},
 		"harmless":      {"production is at localhost", "allow"},

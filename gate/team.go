@@ -88,9 +88,9 @@ const maxAgentName = 64
 func checkAgentName(name string) error {
 	switch {
 	case utf8.RuneCountInString(name) > maxAgentName:
-		return fmt.Errorf("the name of an agent has at most %d characters", maxAgentName)
+		return fmt.Errorf("the name of an agent can have at most %d characters", maxAgentName)
 	case !utf8.ValidString(name) || tools.Visible(name) != name || strings.ContainsAny(name, "\n\t"):
-		return fmt.Errorf("the name of an agent holds a character that cannot be seen: %s", strconv.QuoteToASCII(name))
+		return fmt.Errorf("the name of an agent has an invisible character: %s", strconv.QuoteToASCII(name))
 	case strings.ContainsAny(name, `/\`) || strings.Contains(name, ".."):
 		return fmt.Errorf("the name of an agent looks like a path: %q", name)
 	}
@@ -278,7 +278,7 @@ func (b *standings) read(from store.Shared) (by map[string]standing, revision ui
 	if revision != b.revision {
 		var by map[string]standing
 		if err := json.Unmarshal(text, &by); err != nil {
-			return nil, 0, fmt.Errorf("what was set of sessions is damaged: %w", err)
+			return nil, 0, fmt.Errorf("the saved settings of sessions are damaged: %w", err)
 		}
 		b.by, b.revision = by, revision
 	}

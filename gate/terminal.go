@@ -39,7 +39,7 @@ func (t *Terminal) denies(a *tools.Analysis) string {
 	reads := slices.Contains(terminalReads, name)
 	switch {
 	case !reads && !slices.Contains(terminalWrites, name):
-		return fmt.Sprintf("The terminal allow-list does not hold %q.", tools.Visible(name))
+		return fmt.Sprintf("The terminal allow-list does not include %q.", tools.Visible(name))
 	case !reads && !t.Write:
 		return fmt.Sprintf("%q can write, and the terminal allow-list is for reading only (allowTerminalWrite).", tools.Visible(name))
 	}

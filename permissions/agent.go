@@ -152,7 +152,7 @@ func (p *agentParser) members(object *yaml.Node, visit func(string, *yaml.Node) 
 	for i := 0; i+1 < len(object.Content); i += 2 {
 		key := object.Content[i]
 		if key.Kind != yaml.ScalarNode || seen[key.Value] {
-			return fmt.Errorf("%s: %q stands there twice, or is no name: the order of rules counts, so each has one place", p.source(key), key.Value)
+			return fmt.Errorf("%s: %q appears twice, or is not a name: the order of rules counts, so each can appear once", p.source(key), key.Value)
 		}
 		seen[key.Value] = true
 		if err := visit(key.Value, object.Content[i+1]); err != nil {

@@ -109,7 +109,7 @@ func checkWorkspace(text string) error {
 	switch {
 	case !ok:
 	case name != "":
-		return fmt.Errorf("pattern %q: %s stands for a folder in patterns of paths, not in those of arguments: map the tool to a kind in the configuration", pattern.Abbreviate(text), WorkspaceVariable)
+		return fmt.Errorf("pattern %q: %s means a folder in patterns of paths, not of arguments: map the tool to a kind in the configuration", pattern.Abbreviate(text), WorkspaceVariable)
 	case rest != "" && rest[0] != '/':
 		return fmt.Errorf("pattern %q: write %s/ for what is in the workspace", pattern.Abbreviate(text), WorkspaceVariable)
 	}
@@ -147,7 +147,7 @@ func (p *fileParser) parse() (*hujson.Value, error) {
 	case len(p.data) > MaxFile:
 		return nil, p.errorAt(0, "the file is larger than %d bytes", MaxFile)
 	case bytes.Count(p.data, []byte("{"))+bytes.Count(p.data, []byte("[")) > maxFileBrackets:
-		return nil, p.errorAt(0, "the file holds more than %d brackets", maxFileBrackets)
+		return nil, p.errorAt(0, "the file has more than %d brackets", maxFileBrackets)
 	case bytes.HasPrefix(p.data, []byte("\uFEFF")):
 		return nil, p.errorAt(0, "the file begins with a byte order mark: save it as plain UTF-8")
 	case len(bytes.TrimSpace(p.data)) == 0:

@@ -166,10 +166,10 @@ func (r *Rule) compile(layer Layer) (err error) {
 		return fmt.Errorf("%s: unknown action %d", r.Source, r.Action)
 	}
 	if r.Capped && (r.Action != Allow || r.Risk > Escalation) {
-		return fmt.Errorf("%s: only an allow has a risk as its ceiling", r.Source)
+		return fmt.Errorf("%s: only an allow can have a risk", r.Source)
 	}
 	if r.Approvers < 0 || r.Approvers == 1 || r.Approvers > MaxApprovers || r.Approvers > 0 && r.Action != Confirm {
-		return fmt.Errorf("%s: approvers are 2 to %d, of a rule that says confirm", r.Source, MaxApprovers)
+		return fmt.Errorf("%s: use 2 to %d approvers, and only in a rule that says confirm", r.Source, MaxApprovers)
 	}
 	if r.tool == nil || r.tool.String() != r.Tool {
 		if r.tool, err = CompileGlob(r.Tool); err != nil {
@@ -237,7 +237,7 @@ func (g *Grant) compile(layer Layer) (err error) {
 		}
 	}
 	if (g.Folder == "") != (g.Denied == "") {
-		return fmt.Errorf("%s: a grant has both \"folder\" and \"denied\", or none of them", g.Source)
+		return fmt.Errorf("%s: a grant has both \"folder\" and \"denied\", or neither", g.Source)
 	}
 	if g.Workspace != "" {
 		if !filepath.IsAbs(g.Workspace) {

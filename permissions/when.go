@@ -120,7 +120,7 @@ func (w *When) compile() (*condition, error) {
 			return nil, fmt.Errorf("%q of a condition: %w", g.name, err)
 		}
 		if (*g.to).All() {
-			return nil, fmt.Errorf("%q of a condition is %q, which always holds: leave it out", g.name, g.text)
+			return nil, fmt.Errorf("%q of a condition is %q, which is always true: leave it out", g.name, g.text)
 		}
 	}
 	return c, nil
@@ -130,13 +130,13 @@ func (w *When) compile() (*condition, error) {
 func (w *When) check() error {
 	switch {
 	case w.Within < 0 || w.Within > maxWithin:
-		return fmt.Errorf(`"within" of a condition is at most %s`, maxWithin)
+		return fmt.Errorf(`"within" of a condition can be at most %s`, maxWithin)
 	case w.Within != 0 && w.After == Past{} && w.NotAfter == Past{} && w.Count == Past{}:
-		return fmt.Errorf(`"within" of a condition goes with "after", "notAfter" or "count"`)
+		return fmt.Errorf(`"within" of a condition needs "after", "notAfter" or "count"`)
 	case w.After != Past{} && w.After == w.NotAfter:
 		return fmt.Errorf(`"after" and "notAfter" name the same calls`)
 	case w.Person != "" && w.Person != Present && w.Person != Away:
-		return fmt.Errorf(`"person" is %q or %q`, Present, Away)
+		return fmt.Errorf(`"person" must be %q or %q`, Present, Away)
 	}
 	return w.checkCount()
 }
@@ -148,9 +148,9 @@ func (w *When) checkCount() error {
 	case w.Count != Past{} && w.AtLeast == 0 && w.Below == 0:
 		return fmt.Errorf(`"count" needs "below" or "atLeast", which are 1 or more`)
 	case w.AtLeast < 0 || w.Below < 0 || max(w.AtLeast, w.Below) > maxCount:
-		return fmt.Errorf(`"below" and "atLeast" are between 1 and %d`, maxCount)
+		return fmt.Errorf(`"below" and "atLeast" must be between 1 and %d`, maxCount)
 	case w.Below != 0 && w.AtLeast >= w.Below:
-		return fmt.Errorf(`"count" never holds: "atLeast" is not less than "below"`)
+		return fmt.Errorf(`"count" is never true: "atLeast" is not less than "below"`)
 	}
 	return nil
 }
@@ -406,7 +406,7 @@ var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
 // ParseHours reads "Mon-Fri 09:00-18:00", "Sat,Sun" or "22:00-06:00".
 func ParseHours(text string) (h Hours, err error) {
-	wrong := fmt.Errorf(`%q is no part of the week: write "Mon-Fri 09:00-18:00", "Sat,Sun" or "22:00-06:00"`, text)
+	wrong := fmt.Errorf(`%q is not a part of the week: write "Mon-Fri 09:00-18:00", "Sat,Sun" or "22:00-06:00"`, text)
 	fields := strings.Fields(text)
 	if len(fields) == 0 || len(fields) > 2 {
 		return Hours{}, wrong
@@ -448,7 +448,7 @@ func ParseHours(text string) (h Hours, err error) {
 		}
 	}
 	if h.From == h.To && (h.Days == 0 || h.Days == 1<<7-1) {
-		return Hours{}, fmt.Errorf("%q is all of the week: leave it out", text)
+		return Hours{}, fmt.Errorf("%q covers the whole week: leave it out", text)
 	}
 	return h, nil
 }

@@ -60,17 +60,17 @@ func (w *When) set(name, text string) (err error) {
 	switch name {
 	case "carries":
 		if text != "private" && text != "secret" {
-			return errors.New(`"carries" is "private" or "secret"`)
+			return errors.New(`"carries" must be "private" or "secret"`)
 		}
 		w.Carries = text
 	case "from":
 		if text != "untrusted" {
-			return errors.New(`"from" is "untrusted"`)
+			return errors.New(`"from" must be "untrusted"`)
 		}
 		w.From = text
 	case "within":
 		if w.Within, err = time.ParseDuration(text); err != nil || w.Within <= 0 {
-			return errors.New(`"within" is a duration such as "30m"`)
+			return errors.New(`"within" must be a duration such as "30m"`)
 		}
 	case "time":
 		if w.Hours, err = ParseHours(text); err != nil {
@@ -100,7 +100,7 @@ func textOf(value *hujson.Value) string {
 func (w *When) setCount(name, text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return fmt.Errorf("%q is a number, 1 or more", name)
+		return fmt.Errorf("%q must be a number, 1 or more", name)
 	}
 	if name == "below" {
 		w.Below = n

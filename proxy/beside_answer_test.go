@@ -73,7 +73,7 @@ func TestALongResultCountsForTheNextCall(t *testing.T) {
 		if got := ask(2, "resources/read", `{"uri":"test://a"}`); !strings.Contains(got, password) {
 			t.Fatalf("the resource is %.200s", got)
 		}
-		if got := ask(3, "tools/call", `{"name":"s_do","arguments":{"text":"`+password+`"}}`); !strings.Contains(got, "holds a credential") {
+		if got := ask(3, "tools/call", `{"name":"s_do","arguments":{"text":"`+password+`"}}`); !strings.Contains(got, "contains a credential") {
 			t.Errorf("the call with the password: %s", got)
 		}
 		peer.Close()

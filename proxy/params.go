@@ -224,7 +224,7 @@ func innerCall(params []byte, p callParams) (callParams, error) {
 		return p, err
 	}
 	if raw.SaysMore(arguments, m[:]) {
-		return p, fmt.Errorf(`%s takes "name" and "arguments" and nothing else: what the tool itself takes belongs into "arguments"`, CallTool)
+		return p, fmt.Errorf(`%s takes "name" and "arguments" and nothing else: put the tool's own arguments into "arguments"`, CallTool)
 	}
 	name, ok := jsonx.String(m[0].Value)
 	switch {

@@ -135,7 +135,7 @@ func (d *disk) unpack(ctx context.Context, archive io.Reader) (manifest []byte, 
 			}
 			return manifest, err
 		case h.Typeflag != tar.TypeReg || !isSegmentFile(h.Name):
-			return nil, fmt.Errorf("the archive has %q, which is no file of an index", h.Name)
+			return nil, fmt.Errorf("the archive has %q, which is not a file of an index", h.Name)
 		}
 		name := filepath.FromSlash(h.Name)
 		if err := unpackFile(root, name, files); err != nil {

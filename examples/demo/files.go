@@ -116,7 +116,7 @@ func (b *sandbox) editFile(_ context.Context, args editArgs) (string, error) {
 		return "", errors.New("old_text does not occur in the file")
 	case 1:
 	default:
-		return "", fmt.Errorf("old_text occurs %d times: send more of what stands around it", n)
+		return "", fmt.Errorf("old_text occurs %d times: send more of the text around it", n)
 	}
 	text := strings.Replace(string(data), args.OldText, args.NewText, 1)
 	if err := b.root.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -34,7 +34,7 @@ func (b *builder) packed(a arguments.Argument, role Role, s string) {
 	if len(inner) == 0 && (role == kinds.Command || !strings.ContainsAny(s, `"'`)) {
 		return // a word in brackets is a name like any other, and shells have braces and quotes of their own
 	}
-	b.record.mark("ambiguous", fmt.Sprintf("The argument %s is a text that holds others: some servers read it as a list.", wording.Quote(a.Name)))
+	b.record.mark("ambiguous", fmt.Sprintf("The argument %s is a text that contains others: some servers read it as a list.", wording.Quote(a.Name)))
 	for _, text := range inner {
 		if !b.record.count() {
 			return
@@ -72,7 +72,7 @@ func (b *builder) escapes(name string, raw []byte, depth int) {
 	}
 	switch s = workspace.PercentDecoded(s); {
 	case strings.Contains(s, "$(") || strings.Count(s, "`") > 1 || runsBehind(s):
-		b.record.mark("ambiguous", fmt.Sprintf("The argument %s names something, and holds what a shell would run.", wording.Quote(name)))
+		b.record.mark("ambiguous", fmt.Sprintf("The argument %s names something, and contains what a shell would run.", wording.Quote(name)))
 	case leadsUp(s):
 		b.record.mark("ambiguous", fmt.Sprintf("The argument %s names something, and leads up in a path.", wording.Quote(name)))
 	}

@@ -372,7 +372,7 @@ func (b *record) denies(s permissions.Subject) {
 // noSubject marks a call if callgate cannot tell what it touches. Rules for the whole tool still have something to
 // match.
 func (b *record) noSubject() {
-	b.mark("no-subject", "It cannot be told what the call touches.")
+	b.mark("no-subject", "callgate cannot tell what the call touches.")
 	b.own(permissions.Subject{Risk: permissions.Unknown}, source{})
 }
 

@@ -224,7 +224,7 @@ func WriteSubjects(path string, p Place) (subjects []permissions.Subject) {
 // locate reads a path and marks what makes it uncertain.
 func (b *files) locate(given string) []workspace.Location {
 	if len(given) > arguments.MaxPath {
-		b.record.refuse("too-long", "A path is longer than any file system takes.")
+		b.record.refuse("too-long", "A path is longer than any file system allows.")
 		return nil
 	}
 	place := b.record.place
@@ -233,7 +233,7 @@ func (b *files) locate(given string) []workspace.Location {
 	}
 	list := place.Locate(given)
 	if strings.IndexFunc(given, wording.IsControl) >= 0 {
-		b.record.mark("control", "A path holds control characters.")
+		b.record.mark("control", "A path has control characters.")
 	}
 	for i := range list {
 		for _, path := range list[i].Paths {
@@ -243,7 +243,7 @@ func (b *files) locate(given string) []workspace.Location {
 			}
 		}
 		if list[i].Err != nil {
-			b.record.mark("unresolved-path", "It cannot be told where the path "+wording.Quote(given)+" leads: "+unresolved(list[i].Err)+".")
+			b.record.mark("unresolved-path", "callgate cannot tell where the path "+wording.Quote(given)+" leads: "+unresolved(list[i].Err)+".")
 		}
 		if list[i].Links > 1 && !sharedStore(list[i].Real()) {
 			b.record.mark("hard-link", "The file "+wording.Quote(given)+" has further names, which rules may say something else of.")

@@ -73,7 +73,7 @@ func (b *files) address(given string) permissions.Subject {
 	case !ok && (scheme == "javascript" || scheme == "vbscript"):
 		b.record.mark("code", "The address is program text.")
 	case !ok:
-		b.record.mark("ambiguous-url", "It cannot be told what the address "+wording.Quote(given)+" opens.")
+		b.record.mark("ambiguous-url", "callgate cannot tell what the address "+wording.Quote(given)+" opens.")
 	default:
 		s.Decides = standard.Spellings()
 		if standard.User {
@@ -118,7 +118,7 @@ func (b *files) peer(given string) {
 	s := permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: permissions.Network}
 	web, ok := address.Parse("https://" + given + "/")
 	if !ok {
-		b.record.mark("ambiguous-url", "It cannot be told what "+wording.Quote(given)+" is the name of.")
+		b.record.mark("ambiguous-url", "callgate cannot tell what "+wording.Quote(given)+" is the name of.")
 	} else if web.Host != given {
 		s.Also = []permissions.Form{{given, web.Host}}
 	}

@@ -42,7 +42,7 @@ func (b *builder) patch(text string) {
 		}
 	}
 	if unclear || !b.record.has(kinds.WritePath) && !b.record.has(kinds.DeletePath) {
-		b.record.mark("unclear-patch", "It cannot be told which files the patch "+wording.Quote(text)+" changes.")
+		b.record.mark("unclear-patch", "callgate cannot tell which files the patch "+wording.Quote(text)+" changes.")
 	}
 }
 

@@ -157,7 +157,7 @@ func (f *serverFile) entries() (map[string]entry, error) {
 		}
 		if t.Undo != "" {
 			if _, ok := f.Tools[t.Undo]; !ok {
-				return nil, fmt.Errorf("tool %s: it is undone by %q, which is no tool", name, t.Undo)
+				return nil, fmt.Errorf("tool %s: it is undone by %q, which is not a tool", name, t.Undo)
 			}
 		}
 		list[name] = e
@@ -234,7 +234,7 @@ func (f *serverFile) entry(t serverTool) (e entry, err error) {
 	}
 	for _, name := range slices.Concat(t.Destination, t.Content) {
 		if top, _, _ := strings.Cut(name, "."); e.roles[top] == Unmapped {
-			return e, fmt.Errorf("%q is no argument of it", name)
+			return e, fmt.Errorf("it has no argument %q", name)
 		}
 	}
 	return e, nil

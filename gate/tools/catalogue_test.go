@@ -86,7 +86,7 @@ func TestServerFilesRefuse(t *testing.T) {
 		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","arguments":{"file":["p"]}}}}`:                            "unknown argument role",
 		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","arguments":{"plain":["p"],"sql":["p"]}}}}`:               "two roles",
 		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"outside","destination":["to"]}}}`:                               "no argument",
-		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"own","undo":"b"}}}`:                                             "no tool",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"own","undo":"b"}}}`:                                             "not a tool",
 		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","returns":["mine"]}}}`:                                    "unknown label",
 		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","returns":["private"],"fields":{"id":["mine"]}}}}`:        "unknown label",
 		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","returns":["private"],"fields":{"id":[]}}}}`:              "needs a name and labels",

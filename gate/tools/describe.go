@@ -128,7 +128,7 @@ func (t *Tool) apply(m Mapping, d definition) {
 	if !ok && m.Kind != "" {
 		// This binds nothing: the tool stays unknown, and all its arguments stay unmapped.
 		t.Bound, t.Roles, t.category = true, roles{}, CategoryNetwork
-		t.Why = fmt.Sprintf("configuration: %q is no kind", m.Kind)
+		t.Why = fmt.Sprintf("configuration: %q is not a kind", m.Kind)
 		return
 	}
 	t.Kind, t.Bound, t.baseRisk, t.category = m.Kind, true, m.Risk, k.Category

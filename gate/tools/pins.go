@@ -168,7 +168,7 @@ func (p *Pins) accept(server string, all map[string]pin) error {
 // fits says why that many definitions of one server, with that many bytes, are too many.
 func fits(tools, bytes int) error {
 	if tools > maxPins || bytes > maxPinBytes {
-		return fmt.Errorf("the server has more tools than may be remembered: %d of at most %d, with %d bytes of at most %d", tools, maxPins, bytes, maxPinBytes)
+		return fmt.Errorf("the server has more tools than callgate can remember: %d of at most %d, with %d bytes of at most %d", tools, maxPins, bytes, maxPinBytes)
 	}
 	return nil
 }

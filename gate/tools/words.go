@@ -129,7 +129,7 @@ func (b *shells) loadsManifest(all []shellparse.Command, at int) (effects []perm
 		}
 	}
 	if other {
-		effects = append(effects, permissions.Effect{Text: "runs what stands in place of package.json"})
+		effects = append(effects, permissions.Effect{Text: "runs the file in place of package.json"})
 	}
 	return effects
 }

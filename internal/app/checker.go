@@ -114,7 +114,7 @@ func (r *rulesFromAfar) open() (text readText, err error) {
 			return text, err
 		}
 		if r.one, err = LookAtCluster(r.ctx, r.config, false); err != nil {
-			return text, fmt.Errorf("the cluster's rules hold, and cannot be reached: %w", err)
+			return text, fmt.Errorf("the cluster's rules apply, but cannot be reached: %w", err)
 		}
 	}
 	text = readText{r.ctx, sharedText{r.one.Document(documentRules), "cli:" + UserName()}}
@@ -143,7 +143,7 @@ func (r *rulesFromAfar) compare(text readText) error {
 
 // differs says that a file of rules is not what the cluster has.
 func differs(path string) string {
-	return fmt.Sprintf("%s differs from the cluster's rules, which hold: callgate rules diff shows how, rules push takes the file, and rules pull drops it", path)
+	return fmt.Sprintf("%s differs from the cluster's rules, which apply: callgate rules diff shows how, rules push takes the file, and rules pull drops it", path)
 }
 
 func (r *rulesFromAfar) Text() ([]byte, uint64, error) {

@@ -269,7 +269,7 @@ func (r *replica) shareRules(ctx context.Context) error {
 // uses the cluster's rules, whatever happens to the file.
 func (r *replica) rulesChanged(v cluster.Version) {
 	sum := sha256.Sum256(v.Text)
-	if err := r.gate.Controls.Note("", audit.Author{By: "cluster"}, fmt.Sprintf("Rules: revision %d of %s by %s holds now, SHA-256 %s.", v.Revision, v.At.Format(time.RFC3339), v.By, hex.EncodeToString(sum[:]))); err != nil {
+	if err := r.gate.Controls.Note("", audit.Author{By: "cluster"}, fmt.Sprintf("Rules: revision %d of %s by %s applies now, SHA-256 %s.", v.Revision, v.At.Format(time.RFC3339), v.By, hex.EncodeToString(sum[:]))); err != nil {
 		r.log.Error("a new version of the rules could not be recorded", "revision", v.Revision, "error", err)
 	}
 	path := r.config.Files().Permissions()
@@ -284,7 +284,7 @@ func (r *replica) rulesChanged(v cluster.Version) {
 		err = errors.Join(err, durable.Replace(path, v.Text, 0o600))
 	}
 	if err != nil {
-		r.log.Error("the cluster's rules could not be written to the file; the gate goes by them all the same", "file", path, "error", err)
+		r.log.Error("the cluster's rules could not be written to the file; the gate uses them all the same", "file", path, "error", err)
 	}
 }
 

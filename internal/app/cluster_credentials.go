@@ -185,7 +185,7 @@ func Restoration(c *config.Config, all []cluster.Difference, replace, takes bool
 		case d.Here.Revision == 0:
 			said = append(said, fmt.Sprintf("%s of %s comes back", d.Key, d.Backup.At.Format(time.RFC3339)))
 		case replace:
-			said = append(said, fmt.Sprintf("%s of %s by %s comes in place of revision %d of %s by %s", d.Key, d.Backup.At.Format(time.RFC3339), d.Backup.By, d.Here.Revision, d.Here.At.Format(time.RFC3339), d.Here.By))
+			said = append(said, fmt.Sprintf("%s of %s by %s replaces revision %d of %s by %s", d.Key, d.Backup.At.Format(time.RFC3339), d.Backup.By, d.Here.Revision, d.Here.At.Format(time.RFC3339), d.Here.By))
 		}
 	}
 	return said, o, nil
@@ -212,7 +212,7 @@ func restoredCredentials(dataDir string, d cluster.Difference, takes bool) (line
 	case err != nil:
 		return "", nil, err
 	case takes || held == nil:
-		return "credentials come from the backup: " + differ + "; rotate those that nobody may use any more", nil, nil
+		return "credentials come from the backup: " + differ + "; rotate those that nobody should use any more", nil, nil
 	case text != nil:
 		return "credentials are those of this replica; from the backup, with --credentials: " + differ, text, nil
 	}

@@ -90,7 +90,7 @@ func freezesFromAfar(ctx context.Context, c *config.Config, of config.Files) (sh
 	ctx, cancel := context.WithTimeout(ctx, askedWithin)
 	one, err := lookAs(ctx, c, of, false)
 	if err != nil {
-		return unknownText{fmt.Errorf("the cluster's freezes hold, and cannot be read: %w: %w", gate.ErrUnavailable, err)}, cancel
+		return unknownText{fmt.Errorf("the cluster's freezes apply, but cannot be read: %w: %w", gate.ErrUnavailable, err)}, cancel
 	}
 	return readText{ctx, sharedText{document: one.Document(documentFreeze)}}, func() { one.Close(); cancel() }
 }

@@ -36,7 +36,7 @@ func (p *problems) set(what string, texts ...string) {
 		}
 	}
 	if len(before) > 0 && len(texts) == 0 {
-		p.log.Info(what + " is well again")
+		p.log.Info(what + " works again")
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 			registry.Leave()
 		}
 	case <-e.Idle():
-		s.log.Info("callgate ends: there was no session", "for", c.IdleShutdown)
+		s.log.Info("callgate stops: there was no session", "for", c.IdleShutdown)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (t taking) take(ctx context.Context, next *config.Config, byServers bool) (
 	s := t.s
 	next = next.TakenOver(s.config)
 	if next.Tenants.On() != s.config.Tenants.On() {
-		return nil, errors.New("tenants: to begin or end with tenants, restart callgate")
+		return nil, errors.New("tenants: to turn tenants on or off, restart callgate")
 	}
 	protected, err := s.companion.protected(next)
 	if err != nil {

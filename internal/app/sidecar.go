@@ -143,7 +143,7 @@ func (s *Sidecar) openFiles() error {
 	}
 	s.closers = append(s.closers, func() error { c.HookRunner.Close(); return nil }) // after the gate: sessions end before
 	if err := hooks.Expire(c.Files().WebhookQueues(), c.HookRunner, s.log); err != nil {
-		s.log.Error("what waits for webhooks that are not configured any more could not be looked at", "error", err)
+		s.log.Error("events for webhooks that are no longer configured could not be read", "error", err)
 	}
 	if s.join != nil {
 		if err := s.join(s); err != nil {

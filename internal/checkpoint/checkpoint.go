@@ -47,7 +47,7 @@ func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:])
 
 func (h *Hash) UnmarshalText(text []byte) error {
 	if hex.DecodedLen(len(text)) != len(h) {
-		return errors.New("a hash has 64 hexadecimal digits")
+		return errors.New("a hash must have 64 hexadecimal digits")
 	}
 	_, err := hex.Decode(h[:], text)
 	return err

@@ -76,7 +76,7 @@ const (
 var (
 	errConflict = errors.New("somebody else changed it first")
 	errNone     = errors.New("there is no such key")
-	errUnsaved  = errors.New("what this replica has seen of it cannot be saved")
+	errUnsaved  = errors.New("this replica's record of the cluster cannot be saved")
 	errTaken    = fmt.Errorf("%w: it is gone, but no replica removed it: restore it with callgate cluster restore --replace", ErrLost)
 	errOlder    = fmt.Errorf("%w: it was rolled back to an older value: restore it with callgate cluster restore --replace", ErrLost)
 )
@@ -115,12 +115,12 @@ func (b *bucket) heard() error {
 	case until == 0 && b.trouble.Load() != nil:
 		return fmt.Errorf("%w yet: %w", ErrAway, *b.trouble.Load())
 	case until == 0:
-		return fmt.Errorf("%w yet: this replica has not heard which rules hold", ErrAway)
+		return fmt.Errorf("%w yet: this replica has not heard which rules apply", ErrAway)
 	case now > until || b.c.o.now().UnixNano() > b.wall.Load():
 		if trouble := b.trouble.Load(); trouble != nil && errors.Is(*trouble, ErrLost) {
 			return *trouble
 		}
-		return fmt.Errorf("%w: this replica has not heard which rules hold for more than its lease of %s", ErrAway, b.c.o.Lease)
+		return fmt.Errorf("%w: this replica has not heard which rules apply for longer than its lease of %s", ErrAway, b.c.o.Lease)
 	}
 	return nil
 }

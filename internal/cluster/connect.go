@@ -83,7 +83,7 @@ func outsideOptions(o Options) (options []nats.Option, err error) {
 	}
 	key, err := nats.NkeyOptionFromSeed(o.Creds)
 	if err != nil {
-		return nil, fmt.Errorf("cluster.creds: %s holds neither a JWT with its seed nor an NKey seed: %w", o.Creds, err)
+		return nil, fmt.Errorf("cluster.creds: %s has neither a JWT with its seed nor an NKey seed: %w", o.Creds, err)
 	}
 	return append(options, key), nil
 }

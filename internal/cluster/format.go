@@ -34,7 +34,7 @@ func formatOf(h nats.Header) (format, error) {
 		}
 		return format(n), err
 	}
-	return 0, fmt.Errorf("%s stands there twice", headerFormat)
+	return 0, fmt.Errorf("%s appears twice", headerFormat)
 }
 
 // seals is what a value of the format is sealed for, beyond its place: nobody without the key makes one look newer.

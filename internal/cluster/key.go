@@ -48,12 +48,12 @@ func ParseKey(text string) (Key, error) {
 			continue
 		}
 		if len(line) < shortestSecret {
-			return Key{}, fmt.Errorf("cluster.key: a secret has at least %d characters, and one has %d", shortestSecret, len(line))
+			return Key{}, fmt.Errorf("cluster.key: a secret must have at least %d characters, but one has %d", shortestSecret, len(line))
 		}
 		k.secrets = append(k.secrets, line)
 	}
 	if len(k.secrets) == 0 {
-		return Key{}, errors.New("cluster.key: the file holds no secret")
+		return Key{}, errors.New("cluster.key: the file has no secret")
 	}
 	return k, nil
 }
@@ -150,7 +150,7 @@ func (k Key) identity() (*tls.Config, error) {
 					return nil
 				}
 			}
-			return errors.New("the other side does not hold the cluster's key")
+			return errors.New("the other side does not have the cluster's key")
 		},
 	}, nil
 }

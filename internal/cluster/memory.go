@@ -45,7 +45,7 @@ const beyond = 1 << 20
 func openMemory(dataDir, bucket string) (*memory, error) {
 	m := &memory{file: filepath.Join(dataDir, "cluster-"+bucket+".seen"), bucket: bucket}
 	if err := durable.LoadJSON(m.file, 1<<20, &m.kept); err != nil {
-		return nil, fmt.Errorf("what this replica has seen of the cluster cannot be read (%w): if you trust the cluster, remove %s", err, m.file)
+		return nil, fmt.Errorf("this replica's record of the cluster cannot be read (%w): if you trust the cluster, remove %s", err, m.file)
 	}
 	if m.kept.Documents == nil {
 		m.kept.Documents = map[string]rememberOf{}

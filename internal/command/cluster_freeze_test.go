@@ -94,7 +94,7 @@ func TestFreezeWithoutTheOthers(t *testing.T) {
 	all("")
 
 	away()
-	if out, _ := team.command(first, "freeze", "--reason", "split"); !strings.Contains(out, "split. It holds at this replica alone") {
+	if out, _ := team.command(first, "freeze", "--reason", "split"); !strings.Contains(out, "split. It applies at this replica alone") {
 		t.Errorf("freeze: %s", out)
 	}
 	if text := team.onRecord(t, first); !strings.Contains(text, "Frozen on this machine alone") {

@@ -46,7 +46,7 @@ func TestRestoreInACluster(t *testing.T) {
 		return strings.Contains(out, "credentials stay; from the backup, with --credentials: mcp has an older secret, approve@leo is gone")
 	})
 	out := must("credentials stay", "cluster", "restore", "--replace", kept)
-	if !strings.Contains(out, "rules of ") || !strings.Contains(out, " comes in place of revision ") {
+	if !strings.Contains(out, "rules of ") || !strings.Contains(out, " replaces revision ") {
 		t.Errorf("it does not say what comes back:\n%s", out)
 	}
 	waits.Until(t, "the rules are back", func() bool {

@@ -84,7 +84,7 @@ func TestRulesCommandsOfACluster(t *testing.T) {
 		}
 	}
 	team.kill(m)
-	if out, err := team.command(m, "rules", "add", "shell_exec", "rm *", "allow"); err == nil || !strings.Contains(out, "the cluster's rules hold, and cannot be reached") {
+	if out, err := team.command(m, "rules", "add", "shell_exec", "rm *", "allow"); err == nil || !strings.Contains(out, "the cluster's rules apply, but cannot be reached") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -38,7 +38,8 @@ func newCredentialsCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credentials",
 		Short: "Manage the credentials of clients and people",
-		Long: `Each credential is a file in {dataDir}/credentials that only you can read. None includes another:
+		Long: `Each credential is a file in {dataDir}/credentials that only you can read. No credential can do what
+another is for:
 
   approve   answers calls
   view      watches
@@ -76,7 +77,7 @@ A person can have a credential of their own, such as approve@alice.`,
 	cmd.AddCommand(
 		&cobra.Command{
 			Use:   "rotate NAME",
-			Short: "Replace a credential; what is open with the old one ends within a second",
+			Short: "Replace a credential, and close connections with the old one within a second",
 			Example: `  callgate credentials rotate approve
   callgate credentials rotate approve@alice`,
 			ValidArgs: credentialNames(),
@@ -85,7 +86,7 @@ A person can have a credential of their own, such as approve@alice.`,
 					return err
 				}
 				if credentials.Credential(args[0]).Person() == "" && !slices.Contains(credentialNames(), args[0]) {
-					return fmt.Errorf("%q is no credential: use %s, or approve@NAME or view@NAME of a person", args[0], strings.Join(credentialNames(), ", "))
+					return fmt.Errorf("%q is not a credential: use %s, or approve@NAME or view@NAME of a person", args[0], strings.Join(credentialNames(), ", "))
 				}
 				return nil
 			},
@@ -93,7 +94,7 @@ A person can have a credential of their own, such as approve@alice.`,
 		},
 		&cobra.Command{
 			Use:   "add ROLE@PERSON",
-			Short: "Create a credential for one person, so that the record proves who answered",
+			Short: "Create a credential for one person, so that the audit trail proves who answered",
 			Long: `Add creates a credential for one person: approve@alice answers as alice, view@bob watches. The audit trail then
 proves that alice answered, because nobody else can use the name.`,
 			Example: `  callgate credentials add approve@alice
@@ -104,10 +105,10 @@ proves that alice answered, because nobody else can use the name.`,
 		},
 		&cobra.Command{
 			Use:     "remove ROLE@PERSON",
-			Short:   "Remove a person's credential; what is open with it ends within a second",
+			Short:   "Remove a person's credential, and close its connections within a second",
 			Example: "  callgate credentials remove approve@alice",
 			Args:    named,
-			RunE:    change("the credential %[1]s opens nothing any more", "Credential %s: removed.", asTheyAre, (*credentials.Store).Remove),
+			RunE:    change("the credential %[1]s no longer works", "Credential %s: removed.", asTheyAre, (*credentials.Store).Remove),
 		},
 		newCredentialsListCommand(s),
 	)

@@ -80,7 +80,7 @@ func demonstrate(cmd *cobra.Command, s *config.Settings) error {
 			fmt.Fprint(out, "  may run.\n\n")
 		}
 	}
-	_, err = fmt.Fprintf(out, "All of it is on record: %[1]s audit --tail 10. Put your own hosts behind the gate: %[1]s connect\n", config.Program(dataDir))
+	_, err = fmt.Fprintf(out, "See what was recorded: %[1]s audit --tail 10. Put your own hosts behind the gate: %[1]s connect\n", config.Program(dataDir))
 	return err
 }
 

@@ -75,7 +75,7 @@ func newHooksCommand(s *config.Settings) *cobra.Command {
 func printOrphans(w io.Writer, c *config.Config) error {
 	orphans, err := hooks.Orphans(c.Files().WebhookQueues(), c.HookRunner)
 	for _, o := range orphans {
-		_, failed := fmt.Fprintf(w, "%s is no webhook of the configuration: %d events wait for it, the oldest since %s\n", tools.Visible(o.Name), o.Events, o.Oldest.Local().Format(time.DateTime))
+		_, failed := fmt.Fprintf(w, "%s is not a configured webhook: %d events wait for it, the oldest since %s\n", tools.Visible(o.Name), o.Events, o.Oldest.Local().Format(time.DateTime))
 		err = errors.Join(err, failed)
 	}
 	return err

@@ -17,8 +17,8 @@ func newHubCommand(s *config.Settings) *cobra.Command {
 		Long: `Every host starts a callgate of its own. The processes that share a data directory elect one as the hub: you reach
 all of them at its address. When the hub ends, another process takes over at the same address.
 
-That happens by itself. This command keeps the page open while no host runs, with the audit trail, rules, hooks and
-checkpoints. If another process is the hub already, this one joins it and takes over when it ends.`,
+This needs no command. Hub keeps the page open while no host runs, with the audit trail, rules, hooks and checkpoints.
+If another process is the hub already, this one joins it and takes over when it ends.`,
 		Example: `  callgate hub
   callgate hub --listen 127.0.0.1:7800
   callgate open --print`,

@@ -23,9 +23,9 @@ import (
 func newPasskeysCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "passkeys",
-		Short: "Manage the passkeys that prove a person is there",
-		Long: `With approvers.presence, a yes to a risky call (high), or every yes (always), needs a passkey: a security key, a phone, or
-this machine's fingerprint reader. Then a stolen credential is not enough to approve.
+		Short: "Manage passkeys, which prove that a person is present",
+		Long: `With approvers.presence, a yes to a risky call (high), or every yes (always), needs a passkey: a
+security key, a phone, or this machine's fingerprint reader. Then a stolen credential is not enough to approve.
 
 Register two or more. If you lose one, remove it. If you lose all, run "callgate passkeys add" again.`,
 		Example: `  callgate passkeys add
@@ -125,7 +125,7 @@ func newPasskeysRemoveCommand(s *config.Settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "The passkey %s can say yes no more.\n", tools.Visible(removed.Name))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "The passkey %s can no longer approve.\n", tools.Visible(removed.Name))
 			return err
 		}),
 	}

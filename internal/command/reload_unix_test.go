@@ -157,7 +157,7 @@ func TestReload(t *testing.T) {
 		works()
 	}
 	write(t, file, "mode: no-prompt\ntimeout: 7m\nservers:\n"+one("demo")+one("extra"))
-	waits.Until(t, "the configuration is well again", func() bool { return strings.Contains(c.stderr.String(), "the configuration is well again") })
+	waits.Until(t, "the configuration is well again", func() bool { return strings.Contains(c.stderr.String(), "the configuration works again") })
 	if recorded() == before {
 		t.Error("nothing is on record of the last one")
 	}

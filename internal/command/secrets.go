@@ -83,7 +83,7 @@ func readSecret(cmd *cobra.Command) (string, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxSecret+1))
 	if err == nil && len(data) > maxSecret {
-		err = errors.New("a secret has at most 4096 bytes")
+		err = errors.New("a secret can have at most 4096 bytes")
 	}
 	return strings.TrimRight(string(data), "\r\n"), err
 }

@@ -452,7 +452,7 @@ func TestTenantsAreApart(t *testing.T) {
 			t.Errorf("the operators' freeze does not hold for acme: %s", h.text)
 		}
 		for _, one := range []struct{ args, want string }{
-			{"freeze --list", "their operator ends it"}, {"freeze --list --worker acme", "their operator ends it"}, {"freeze --list --worker beta", "their operator ends it"},
+			{"freeze --list", "only their operator can end it"}, {"freeze --list --worker acme", "only their operator can end it"}, {"freeze --list --worker beta", "only their operator can end it"},
 			{"status --worker beta", "FROZEN"}, {"status", "FROZEN"},
 		} {
 			out, _ := exec.Command(callgateProgram(t), append(strings.Fields(one.args), "--config", s.config, "--data-dir", s.data)...).CombinedOutput()

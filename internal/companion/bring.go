@@ -207,7 +207,7 @@ func (b *toolbox) call(ctx context.Context, key visitKey, tool string, arguments
 	id := "run_" + rand.Text()
 	call := brought{key.session, make(chan outcomeOfCall, 1)}
 	if !b.begin(id, call) {
-		return nil, fmt.Errorf("the client %s runs %d calls already, which is as many as it may", b.by, maxBroughtCall)
+		return nil, fmt.Errorf("the client %s runs %d calls already, which is the limit", b.by, maxBroughtCall)
 	}
 	defer b.end(id)
 	select {

@@ -295,7 +295,7 @@ func TestBringToolsBounds(t *testing.T) {
 			select {
 			case got := <-w:
 				refused++
-				if !strings.Contains(got, "as many as it may") {
+				if !strings.Contains(got, "which is the limit") {
 					t.Errorf("%s", got)
 				}
 			case <-time.After(time.Millisecond):

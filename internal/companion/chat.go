@@ -137,7 +137,7 @@ func (cs *conversations) converse(ctx context.Context, f wire.Chat, who audit.Au
 	}()
 	if f.Context == nil || *f.Context {
 		if asked.Context, err = cs.backend.Chatter.Recall(ctx, f.SessionID, f.Message); err != nil {
-			cs.log.Warn("a chat goes without what the workspace says about it", "session", f.SessionID, "by", who.By, slog.Any("error", err))
+			cs.log.Warn("a chat question goes without passages of the workspace", "session", f.SessionID, "by", who.By, slog.Any("error", err))
 		}
 	}
 	cs.mu.Lock()

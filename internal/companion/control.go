@@ -152,7 +152,7 @@ func (s freezeAPI) frozen(*http.Request) (any, error) {
 	frozen, err := s.backend.Freezer.Frozen()
 	said := Frozen{Frozen: wire.List(frozen)}
 	if err != nil {
-		s.reply.log.Warn("companion: what is frozen is not known", "error", err)
+		s.reply.log.Warn("companion: cannot tell what is frozen", "error", err)
 		said.Unknown = "what is frozen cannot be read; callgate's log says why"
 	}
 	return said, nil

@@ -154,7 +154,9 @@ func (s *Server) tooFast(d *hub.Door, w http.ResponseWriter, r *http.Request, sh
 	if s.paces.allow(string(shown) + " " + host) {
 		return false
 	}
-	s.paces.told.Do(func() { s.log.Warn("companion: a client asks too often", "credential", shown, "from", r.RemoteAddr) })
+	s.paces.told.Do(func() {
+		s.log.Warn("companion: a client sends too many requests", "credential", shown, "from", r.RemoteAddr)
+	})
 	w.Header().Set("Retry-After", "1")
 	rest.WriteError(w, http.StatusTooManyRequests, wire.CodeBadMessage, "too many requests: wait a second")
 	return true

@@ -147,7 +147,7 @@ func (s pairAPI) pair(r *http.Request, f wire.PairRequest) (any, error) {
 	}
 	name := []rune(tools.Visible(f.Name))
 	code := s.pairings.mint(wanted, "", string(name[:min(len(name), maxName)]))
-	s.log.Info("companion: pairing code minted", "credential", wanted)
+	s.log.Info("companion: pairing code created", "credential", wanted)
 	minted := wire.PairCode{Code: code, ExpiresIn: int(codeLife.Seconds())}
 	if d := hub.DoorOf(r); s.may.presenceOn() && d != nil && !d.Remote {
 		minted.Host = "localhost" // browsers use no passkeys on addresses

@@ -359,7 +359,7 @@ func TestListenAddresses(t *testing.T) {
 		if found, err := client.Companions(dir); err != nil || found[0].Address != s.Address() || found[0].PID != os.Getpid() {
 			t.Errorf("%s: announced as %+v, %v", tt.address, found, err)
 		}
-		if strings.HasSuffix(tt.address, taken.Addr().String()) && !strings.Contains(log.String(), "not free") {
+		if strings.HasSuffix(tt.address, taken.Addr().String()) && !strings.Contains(log.String(), "is in use") {
 			t.Errorf("%s: the other port was not logged: %s", tt.address, log)
 		}
 		if err := s.Close(); err != nil {

@@ -48,7 +48,7 @@ type socket struct {
 	conn      *websocket.Conn
 	out       *batching                     // beneath conn
 	as        credentials.Credential        // what the client could do when it came
-	may       func() credentials.Credential // what the client may do now: a credential that was rotated opens nothing any more
+	may       func() credentials.Credential // what the client may do now: a credential that was rotated no longer works
 	who       audit.Author                  // "kind:name" and where the client is, for the record
 	person    string                        // whose credential the client has shown; "" when it is nobody's in particular
 	replies   chan reply
@@ -131,7 +131,7 @@ func (r *rechecks) wait() <-chan struct{} {
 	return r.next
 }
 
-// Recheck ends the WebSockets whose credential opens nothing any more. Else they end when the change is seen.
+// Recheck ends the WebSockets whose credential no longer works. Else they end when the change is seen.
 func (s *Server) Recheck() {
 	s.rechecks.mu.Lock()
 	defer s.rechecks.mu.Unlock()
@@ -148,7 +148,7 @@ func (s *Server) look() {
 	}
 }
 
-// stays ends the connection when its credential opens nothing any more.
+// stays ends the connection when its credential no longer works.
 func (c *socket) stays() bool {
 	if c.may() != "" {
 		return true

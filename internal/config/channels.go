@@ -88,7 +88,7 @@ func (ch *channelConfig) validateMembers() error {
 	case ch.Kind == "push" && ch.Page == "":
 		return errors.New("page is missing: messages link to it")
 	case (ch.Listen != "" || ch.Answer != "") && (!webhook || ch.Listen == "" || ch.Answer == ""):
-		return errors.New("listen and answer go together, and with a webhook")
+		return errors.New("listen and answer are for a webhook, and each needs the other")
 	case (ch.From == "") == email:
 		return errors.New("from: name the sender of an email, and of nothing else")
 	case ch.Every != 0 && !email || ch.Every < 0:
@@ -105,7 +105,7 @@ func (ch *channelConfig) validateTo() error {
 	case !slices.Contains(channelKinds, ch.Kind):
 		return fmt.Errorf("kind %q: use %s", ch.Kind, strings.Join(channelKinds, ", "))
 	case (ch.To == "") != (ch.Kind == "webhook" || ch.Kind == "push"):
-		return errors.New("to: name the channel, room, chat or topic; a webhook has none, and push neither")
+		return errors.New("to: name the channel, room, chat or topic; a webhook and push have none")
 	case ch.Kind == "telegram" && !isNumber(ch.To):
 		return fmt.Errorf("to: %q is not the id of a chat, a number such as 123456789, or -1001234567890 for a group", ch.To)
 	case ch.URL == "" && !slices.Contains([]string{"slack", "discord", "telegram", "push"}, ch.Kind):

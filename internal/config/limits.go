@@ -115,7 +115,7 @@ func assembleHosts(hosts []hostConfig) ([]proxy.HostLimit, error) {
 		case h.Limit < 0 || h.Total < 0:
 			return nil, fmt.Errorf("[%d] %s: a limit is negative: use 0s for none", i, h.Name)
 		case h.Total > 0 && !h.ProgressExtends:
-			return nil, fmt.Errorf("[%d] %s: total goes with progressExtends: true", i, h.Name)
+			return nil, fmt.Errorf("[%d] %s: total needs progressExtends: true", i, h.Name)
 		}
 		limits[i] = proxy.HostLimit{Name: h.Name, Idle: h.Limit, Total: h.Total, Extends: h.ProgressExtends}
 	}

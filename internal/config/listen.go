@@ -41,7 +41,7 @@ func (c *Config) validateListen() error {
 	}
 	if c.ListenRemote == "" {
 		if len(c.ListenHosts) > 0 {
-			return errors.New("listenHosts: these are names for other machines, and listenRemote lets none in")
+			return errors.New("listenHosts: these are names for other machines, but without listenRemote none can connect")
 		}
 		return nil
 	}
@@ -52,7 +52,7 @@ func (c *Config) validateListen() error {
 	case c.Listen == "off":
 		return errors.New("listenRemote: listen is off, so this callgate takes no part")
 	case c.TLS.Cert == "":
-		return errors.New("listenRemote: other machines come in over TLS alone: give tls.cert and tls.key")
+		return errors.New("listenRemote: other machines can connect only over TLS: give tls.cert and tls.key")
 	case port == "0":
 		return errors.New("listenRemote: port 0 changes at every start: choose a port")
 	}
@@ -60,7 +60,7 @@ func (c *Config) validateListen() error {
 		c.ListenHosts = []string{host}
 	}
 	if len(c.ListenHosts) == 0 {
-		return errors.New("listenRemote: name what other machines know this one by, with listenHosts: requests for any other name are refused")
+		return errors.New("listenRemote: name this machine as other machines know it, with listenHosts: requests for any other name are refused")
 	}
 	for _, name := range c.ListenHosts {
 		if err := hostName(name); err != nil {

@@ -269,7 +269,7 @@ func explainJSON(path string, text []byte, at string, err error) error {
 		offset = syntax.ByteOffset
 		err = fmt.Errorf("this is not JSON: %w", syntax.Err)
 		if errors.Is(syntax, jsontext.ErrDuplicateName) {
-			err = fmt.Errorf("the name %q is there twice", syntax.JSONPointer.LastToken())
+			err = fmt.Errorf("the name %q appears twice", syntax.JSONPointer.LastToken())
 		}
 	case errors.As(err, &shape):
 		offset = shape.ByteOffset

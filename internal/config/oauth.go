@@ -59,7 +59,7 @@ func (o *oauthConfig) check(s signin.Server) error {
 	alone := s.Grant != signin.Person
 	switch {
 	case alone && s.Issuer == "":
-		return errors.New("a grant without a person needs an issuer: nobody looks where the server sends what callgate shows")
+		return errors.New("a grant without a person needs an issuer: nobody checks to which address the server directs callgate's secret")
 	case s.Grant == signin.ClientCredentials && s.ClientSecret == "" && s.Key == "":
 		return errors.New("client_credentials needs a clientSecret or a privateKey")
 	case (s.Grant == signin.Workload) != (s.Assertion != ""):

@@ -254,7 +254,7 @@ func readToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < shortestToken {
-		return "", fmt.Errorf("%s: a token has at least %d characters", path, shortestToken)
+		return "", fmt.Errorf("%s: a token must have at least %d characters", path, shortestToken)
 	}
 	return token, nil
 }

@@ -286,7 +286,7 @@ func (s *ServerConfig) header(expand func(string) string) (http.Header, error) {
 			return nil, fmt.Errorf("server %q: header %q is not \"Name: value\"", s.Name, entry)
 		}
 		if value = strings.TrimSpace(expand(value)); strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-			return nil, fmt.Errorf("server %q: the value of header %q holds characters that no header has", s.Name, name)
+			return nil, fmt.Errorf("server %q: the value of header %q has characters that no header can have", s.Name, name)
 		}
 		header.Add(name, value)
 	}

@@ -228,7 +228,7 @@ func (x *examination) rules() {
 		}
 	}
 	if n > 0 {
-		x.add(Finding{About: "rules", State: Warning, Text: visible.Count(n, "rule") + " may not work as meant: a misspelled tool, a deny that is lifted, an allow that reaches nothing, a pattern that is too wide", Cure: x.run("rules lint")})
+		x.add(Finding{About: "rules", State: Warning, Text: visible.Count(n, "rule") + " may not work as meant: a misspelled tool, a deny that is lifted, an allow that has no effect, a pattern that is too wide", Cure: x.run("rules lint")})
 	} else {
 		x.add(Finding{About: "rules", State: OK, Text: fmt.Sprintf("%s: %d rules", x.o.Rules, len(file.Rules))})
 	}
@@ -371,7 +371,7 @@ func (x *examination) processes() {
 	frozen, err := x.o.Frozen(x.ctx)
 	switch {
 	case errors.Is(err, gate.ErrUnavailable): // of a cluster
-		x.add(Finding{About: "freeze", Text: "what is frozen is not known: " + err.Error(), Cure: x.run("cluster status")})
+		x.add(Finding{About: "freeze", Text: "cannot tell what is frozen: " + err.Error(), Cure: x.run("cluster status")})
 	case err != nil:
 		x.add(Finding{About: "freeze", Text: err.Error(), Cure: x.run("unfreeze")})
 	}

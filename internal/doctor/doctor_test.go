@@ -16,11 +16,11 @@ func TestRemedies(t *testing.T) {
 	for text, want := range map[string]Finding{
 		"the audit log is damaged: x":                {State: Broken, Cure: "callgate audit verify --data-dir d"},
 		"the changed configuration is refused: port": {State: Broken},
-		"the configuration has changed, and these settings take effect when callgate is restarted: worker": {State: Warning},
-		"nothing runs until this callgate hears from its cluster again: away":                              {State: Broken, Cure: "callgate cluster status --data-dir d"},
-		"/d/permissions.jsonc differs from the cluster's rules, which hold: callgate rules diff shows how": {State: Warning, Cure: "callgate rules diff --data-dir d"},
-		"calls of the replica gate-1 cannot be seen: it does not answer":                                   {State: Broken},
-		"credentials cannot be shared with the other replicas: no":                                         {State: Broken, Cure: "callgate cluster status --data-dir d"},
+		"the configuration has changed, and these settings take effect when callgate is restarted: worker":  {State: Warning},
+		"nothing runs until this callgate hears from its cluster again: away":                               {State: Broken, Cure: "callgate cluster status --data-dir d"},
+		"/d/permissions.jsonc differs from the cluster's rules, which apply: callgate rules diff shows how": {State: Warning, Cure: "callgate rules diff --data-dir d"},
+		"calls of the replica gate-1 cannot be seen: it does not answer":                                    {State: Broken},
+		"credentials cannot be shared with the other replicas: no":                                          {State: Broken, Cure: "callgate cluster status --data-dir d"},
 	} {
 		x := examination{o: Options{Chosen: " --data-dir d"}}
 		x.problem(text)

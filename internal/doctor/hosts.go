@@ -304,5 +304,5 @@ func (x *examination) proven(about, name string, d *hosthooks.Dialect, s hosthoo
 	case s.Obeyed.IsZero():
 		return Finding{About: about, State: Warning, Text: fmt.Sprintf("%s asks (last %s), and has not shown yet that it obeys: no turn with a denied call is over", name, when(s.Seen))}
 	}
-	return Finding{About: about, State: OK, Text: fmt.Sprintf("hooks of %s are in force: it asks (last %s), and what was denied did not run (%s)", name, when(s.Seen), when(s.Obeyed))}
+	return Finding{About: about, State: OK, Text: fmt.Sprintf("hooks of %s are in force: it asks (last %s), and denied calls did not run (%s)", name, when(s.Seen), when(s.Obeyed))}
 }

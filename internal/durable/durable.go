@@ -115,7 +115,7 @@ func Lock(ctx context.Context, path string) (unlock func() error, err error) {
 }
 
 // ErrHeld is what TryLock returns while another process holds the lock.
-var ErrHeld = errors.New("another process holds it")
+var ErrHeld = errors.New("another process has locked it")
 
 // TryLock is Lock for who does not wait.
 func TryLock(path string) (unlock func() error, err error) {

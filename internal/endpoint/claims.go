@@ -117,7 +117,7 @@ func (r *claimReader) time(i int) (t time.Time, given bool) {
 func payloadOf(token string) ([]byte, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return nil, errors.New("the token has not three parts")
+		return nil, errors.New("the token does not have three parts")
 	}
 	header, err := base64.RawURLEncoding.DecodeString(parts[0])
 	if err != nil {

@@ -151,7 +151,7 @@ func (s *Server) settings(of Settings) *settings {
 func (s *Server) Configure(next Settings) (apply func(), err error) {
 	switch {
 	case (next.TLS == nil) != (s.o.TLS == nil):
-		return nil, errors.New("tls: to begin or end with TLS, restart callgate")
+		return nil, errors.New("tls: to turn TLS on or off, restart callgate")
 	case !s.listens.IP.IsLoopback() && next.Door.open():
 		return nil, fmt.Errorf("auth: other machines can reach %s, and auth none lets everybody in", s.listens)
 	}

@@ -180,7 +180,7 @@ func (e *evictions) tellReplaced(before map[Principal]secretSum) {
 // waits there for a person is withdrawn first, so that the record does not say that the host did it.
 func (e *evictions) turnOut(stays func(*held) bool, session func(*Session) bool, known func(tenant, who string) bool) {
 	for _, one := range e.server.open.ofOthers(session) {
-		e.server.log.Info("a session ends: its host is not let in any more", "host", one.who.Principal)
+		e.server.log.Info("a session ends: its host may no longer connect", "host", one.who.Principal)
 		one.peer.Expelled()
 	}
 	closeRest := e.server.o.Rooms.Expel(known)

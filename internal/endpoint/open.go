@@ -32,7 +32,7 @@ func (s *open) register(session *Session, h *held) error {
 		return errExpelled
 	}
 	if len(s.sessions) >= MaxSessions {
-		return fmt.Errorf("%d sessions of all clients are open: no more fit; idle ones end after %s (idleTimeout)", MaxSessions, s.idleTimeout)
+		return fmt.Errorf("%d sessions of all clients are open, which is the limit; idle ones end after %s (idleTimeout)", MaxSessions, s.idleTimeout)
 	}
 	s.sessions[session.id] = session
 	return nil

@@ -59,7 +59,7 @@ func (c *cgroups) group(l *Limits) (*cgroup, error) {
 		controllers = append(controllers, "pids")
 		values["pids.max"] = strconv.Itoa(l.Processes)
 	}
-	why := errors.New("no group that this user may change hands on memory and pids")
+	why := errors.New("no cgroup that this user may change delegates memory and pids")
 	for at := filepath.Join("/", c.own); ; at = filepath.Dir(at) {
 		dir := filepath.Join(c.mount, at)
 		on, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))

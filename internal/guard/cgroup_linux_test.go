@@ -65,7 +65,7 @@ func TestNoGroup(t *testing.T) {
 	for _, kind := range walls {
 		out, s, k := limited(t, kind, &cgroups{t.TempDir(), ""}, Limits{Memory: 256 << 20}, "ulimit -d")
 		k.Release()
-		if out != "262144\n" || !strings.HasPrefix(s.Limits, "rlimits (cgroup v2: no group") {
+		if out != "262144\n" || !strings.HasPrefix(s.Limits, "rlimits (cgroup v2: no cgroup") {
 			t.Errorf("%s: %s, %q", kind, s, out)
 		}
 	}

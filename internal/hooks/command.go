@@ -48,7 +48,7 @@ func newCommand(a Action, o Options) (*command, error) {
 	}
 	c := &command{dir: o.path(a.Cwd)}
 	if strings.Contains(words[0], "{{") {
-		return nil, errors.New("the program cannot depend on the event: write its name, and placeholders behind it")
+		return nil, errors.New("the program cannot depend on the event: write its name, and placeholders after it")
 	}
 	if c.program = words[0]; strings.ContainsRune(c.program, '/') || strings.ContainsRune(c.program, filepath.Separator) {
 		c.program = o.path(c.program)
@@ -98,7 +98,7 @@ func (a Action) words() ([]string, error) {
 		for _, w := range c {
 			text, ok := w.(string)
 			if !ok {
-				return nil, fmt.Errorf("the command holds %v, which is not text: put it in quotes", w)
+				return nil, fmt.Errorf("the command has %v, which is not text: put it in quotes", w)
 			}
 			words = append(words, text)
 		}
@@ -111,7 +111,7 @@ func (a Action) words() ([]string, error) {
 	}
 	for _, w := range words {
 		if strings.ContainsRune(w, 0) {
-			return nil, errors.New("a word of the command holds a zero byte")
+			return nil, errors.New("a word of the command has a zero byte")
 		}
 	}
 	return words, nil
@@ -124,7 +124,7 @@ func (c *command) path() (string, error) {
 		return "", fmt.Errorf("%s cannot be started: %w", c.program, spawn.Fault(err))
 	}
 	if ext := strings.ToLower(filepath.Ext(path)); runtime.GOOS == "windows" && c.dynamic && (ext == ".bat" || ext == ".cmd") {
-		return "", fmt.Errorf("%s is read by cmd.exe, which takes values for commands: read them from standard input", path)
+		return "", fmt.Errorf("%s is run by cmd.exe, which can take values for commands: read them from standard input", path)
 	}
 	return filepath.Abs(path)
 }
@@ -150,7 +150,7 @@ func checkCode(words []string, env []envEntry) error {
 	}
 	script := shellparse.Parse(line.String(), shellparse.Options{})
 	for _, p := range script.Problems {
-		return fmt.Errorf("a placeholder stands where a shell or another program reads code, where it could become a command. %s Hand it over as a word behind the code (sh -c 'notify \"$1\"' sh {{toolName}}), in env, or read standard input", asWritten(p.Text, words))
+		return fmt.Errorf("a placeholder is where a shell or another program reads code, so it could become a command. %s Pass it as a word after the code (sh -c 'notify \"$1\"' sh {{toolName}}), in env, or read standard input", asWritten(p.Text, words))
 	}
 	for i := range script.Commands {
 		for _, effect := range script.Commands[i].Effects {
@@ -158,9 +158,9 @@ func checkCode(words []string, env []envEntry) error {
 			shown := asWritten(effect.String(), words)
 			switch kind {
 			case "code", "starts", "terminal":
-				return fmt.Errorf("a placeholder stands among the words of a program that takes words for code (%s): read standard input there instead", shown)
+				return fmt.Errorf("a placeholder is among the words of a program that can run words as code (%s): read standard input there instead", shown)
 			case "env":
-				return fmt.Errorf("a placeholder stands in a variable that makes programs run something (%s): use another name", shown)
+				return fmt.Errorf("a placeholder is in a variable that makes programs run something (%s): use another name", shown)
 			}
 		}
 	}

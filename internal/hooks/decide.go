@@ -75,7 +75,7 @@ func (c Config) decides() (bool, error) {
 	case c.OnFailure != "" && c.OnFailure != "ask" && c.OnFailure != "deny":
 		return false, fmt.Errorf("onFailure %q: use ask or deny", c.OnFailure)
 	case c.Timeout > maxDeciding:
-		return false, fmt.Errorf("timeout %s: hooks may hold up a call for %s at most, together", c.Timeout, maxDeciding)
+		return false, fmt.Errorf("timeout %s: all hooks together may delay a call for %s at most", c.Timeout, maxDeciding)
 	}
 	return true, nil
 }
@@ -95,7 +95,7 @@ func (r *Runner) Decide(ctx context.Context, e Event, heed func(Opinion) (Event,
 		return
 	}
 	caller := ctx
-	ctx, cancel := context.WithTimeoutCause(ctx, r.pace.deciding, fmt.Errorf("hooks held the call up for %s, which is as long as they may", r.pace.deciding))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.pace.deciding, fmt.Errorf("hooks delayed the call for %s, which is the limit", r.pace.deciding))
 	defer cancel()
 	r.complete(&e)
 	for _, h := range r.hooks {
@@ -178,7 +178,7 @@ func (h *hook) read(stdout []byte, e *Event, o *Opinion) error {
 	}
 	var answer reply
 	if err := json.Unmarshal(stdout, &answer, json.RejectUnknownMembers(true)); err != nil {
-		return fmt.Errorf(`it wrote what is no answer (%w): write nothing, or {"decision": "deny" or "ask", "reason": "…"} and {"arguments": {…}}`, jsonx.Explain(err))
+		return fmt.Errorf(`its output is not an answer (%w): write nothing, or {"decision": "deny" or "ask", "reason": "…"} and {"arguments": {…}}`, jsonx.Explain(err))
 	}
 	switch answer.Decision {
 	case "":

@@ -63,12 +63,12 @@ func TestDecidingHooks(t *testing.T) {
 		"it allows":                {script: `echo '{"decision":"allow"}'`, want: Opinion{Ask: true, Reason: "cannot let a call run"}},
 		"it approves":              {script: `echo '{"decision":"approve"}'`, onFailure: "deny", want: Opinion{Deny: true, Reason: "cannot let a call run"}},
 		"another word":             {script: `echo '{"decision":"Deny"}'`, want: Opinion{Ask: true, Reason: "use deny or ask"}},
-		"another member":           {script: `echo '{"permissionDecision":"deny"}'`, want: Opinion{Ask: true, Reason: "no answer"}},
-		"a member in another case": {script: `echo '{"Decision":"deny"}'`, want: Opinion{Ask: true, Reason: "no answer"}},
-		"a member twice":           {script: `echo '{"decision":"deny","decision":"ask"}'`, want: Opinion{Ask: true, Reason: "no answer"}},
-		"no JSON":                  {script: `echo ok`, want: Opinion{Ask: true, Reason: "no answer (invalid JSON at byte 0: invalid character 'o'"}},
-		"JSON that breaks off":     {script: `echo '{"decision":"deny"'`, want: Opinion{Ask: true, Reason: "no answer (invalid JSON: it ends too early)"}},
-		"two answers":              {script: `echo '{}{"decision":"deny"}'`, want: Opinion{Ask: true, Reason: "no answer"}},
+		"another member":           {script: `echo '{"permissionDecision":"deny"}'`, want: Opinion{Ask: true, Reason: "not an answer"}},
+		"a member in another case": {script: `echo '{"Decision":"deny"}'`, want: Opinion{Ask: true, Reason: "not an answer"}},
+		"a member twice":           {script: `echo '{"decision":"deny","decision":"ask"}'`, want: Opinion{Ask: true, Reason: "not an answer"}},
+		"no JSON":                  {script: `echo ok`, want: Opinion{Ask: true, Reason: "not an answer (invalid JSON at byte 0: invalid character 'o'"}},
+		"JSON that breaks off":     {script: `echo '{"decision":"deny"'`, want: Opinion{Ask: true, Reason: "not an answer (invalid JSON: it ends too early)"}},
+		"two answers":              {script: `echo '{}{"decision":"deny"}'`, want: Opinion{Ask: true, Reason: "not an answer"}},
 		"arguments that are none":  {script: `echo '{"arguments":[1]}'`, want: Opinion{Ask: true, Reason: "not an object"}},
 		"arguments that are bad":   {script: `echo '{"arguments":{"bad":1}}'`, onFailure: "deny", want: Opinion{Deny: true, Reason: "they are bad"}},
 		"another code":             {script: `echo oops >&2; exit 1`, onFailure: "deny", want: Opinion{Deny: true, Reason: "exit code 1: oops"}},
@@ -162,7 +162,7 @@ func TestDecidingIsBounded(t *testing.T) {
 		t.Errorf("after %s: %+v", took, got)
 	}
 	for _, o := range got {
-		if !o.Ask || !strings.Contains(o.Reason, "held the call up for 300ms") {
+		if !o.Ask || !strings.Contains(o.Reason, "delayed the call for 300ms") {
 			t.Errorf("%+v", o)
 		}
 	}

@@ -200,7 +200,7 @@ func (r *Runner) queue(h *hook, e Event) error {
 	case h.jobs <- job{h, e}:
 		return nil
 	default:
-		return fmt.Errorf("%d hooks wait already: this run is dropped", maxQueued)
+		return fmt.Errorf("%d hooks are waiting already: this run is dropped", maxQueued)
 	}
 }
 

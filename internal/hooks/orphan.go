@@ -50,10 +50,10 @@ func Expire(queueDir string, r *Runner, log *slog.Logger) error {
 		removed, failed := newQueue(filepath.Join(queueDir, o.Name)).expire()
 		err = errors.Join(err, failed)
 		if removed > 0 {
-			log.Warn("events for a webhook that is not configured any more are given up", "hook", o.Name, "events", removed, "olderThan", maxAge)
+			log.Warn("events for a webhook that is no longer configured are dropped", "hook", o.Name, "events", removed, "olderThan", maxAge)
 		}
 		if left := o.Events - removed; left > 0 {
-			log.Warn("events wait for a webhook that is not configured: they are posted if it is again, and given up when they are too old", "hook", o.Name, "events", left, "olderThan", maxAge)
+			log.Warn("events wait for a webhook that is not configured: they are posted once it is, and dropped when they are too old", "hook", o.Name, "events", left, "olderThan", maxAge)
 		}
 	}
 	return err

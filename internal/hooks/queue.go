@@ -78,7 +78,7 @@ func (q *queue) room(size int64) error {
 		}
 	}
 	if q.files >= maxFiles || q.bytes+size > maxBytes {
-		return fmt.Errorf("%d events wait to be posted, which is as many as may: this one is lost", q.files)
+		return fmt.Errorf("%d events are waiting to be posted, which is the limit: this one is lost", q.files)
 	}
 	q.files, q.bytes, q.puts = q.files+1, q.bytes+size, q.puts+1
 	return nil

@@ -85,7 +85,7 @@ func (w *webhook) drain(ctx context.Context, r *Runner, h *hook) {
 			failures = 0
 			if err := w.queue.remove(e); err != nil {
 				taken[e.file] = true
-				r.failed(h, &Event{}, fmt.Errorf("an event that is done with stays in the queue: %w", err))
+				r.failed(h, &Event{}, fmt.Errorf("an event that needs no more work stays in the queue: %w", err))
 			}
 		}
 		if last || ctx.Err() != nil {

@@ -137,7 +137,7 @@ func (r *Runner) named(name string) (*hook, error) {
 func (r *Runner) enabled(h *hook) bool {
 	switched, err := r.state.get()
 	if err != nil {
-		r.log.Error("which hooks are switched on cannot be read, so the configuration counts", "error", err)
+		r.log.Error("cannot read which hooks are switched on, so the configuration decides", "error", err)
 	}
 	if on, ok := switched[h.name]; ok {
 		return on

@@ -48,7 +48,7 @@ const (
 
 func newWebhook(a Action, c Config, o Options) (*webhook, error) {
 	if c.Secrets {
-		return nil, errors.New("secrets: what a webhook posts never holds any")
+		return nil, errors.New("secrets: a webhook never posts any")
 	}
 	if c.Timeout > maxWebhookTimeout {
 		return nil, fmt.Errorf("timeout %s: a webhook may take at most %s", c.Timeout, maxWebhookTimeout)
@@ -56,9 +56,9 @@ func newWebhook(a Action, c Config, o Options) (*webhook, error) {
 	address, err := url.Parse(a.URL)
 	switch {
 	case err != nil || address.Host == "":
-		return nil, errors.New("url is missing or no address: write https://host/path")
+		return nil, errors.New("url is missing or not an address: write https://host/path")
 	case address.User != nil || address.Fragment != "":
-		return nil, errors.New("url holds a user or a fragment, which are not sent: put a secret into secretFile")
+		return nil, errors.New("url has a user or a fragment, which are not sent: put a secret into secretFile")
 	case address.Scheme == "https":
 	case address.Scheme == "http" && a.AllowPrivate && loopback.Host(address.Hostname()):
 	case address.Scheme == "http":
@@ -134,7 +134,7 @@ func (s secretSource) signer() (*standardwebhooks.Webhook, error) {
 	}
 	signer, err := standardwebhooks.NewWebhook(secret)
 	if err != nil || !strings.HasPrefix(secret, "whsec_") || len(secret) < len("whsec_")+32 {
-		return nil, fmt.Errorf(`%s has to hold whsec_ and at least 24 random bytes in base64, as this makes them: echo "whsec_$(openssl rand -base64 32)"`, name)
+		return nil, fmt.Errorf(`%s must have whsec_ and at least 24 random bytes in base64, as this makes them: echo "whsec_$(openssl rand -base64 32)"`, name)
 	}
 	return signer, nil
 }

@@ -279,7 +279,7 @@ func TestQueueIsBounded(t *testing.T) {
 			t.Fatal(i, err)
 		}
 	}
-	if err := q.put(big); err == nil || !strings.Contains(err.Error(), "as many as may") {
+	if err := q.put(big); err == nil || !strings.Contains(err.Error(), "which is the limit") {
 		t.Errorf("the fifth quarter: %v", err)
 	}
 	waiting, err := q.list()
@@ -340,14 +340,14 @@ func TestWebhookConfigurations(t *testing.T) {
 		{action: Action{URL: "ftp://example.com/"}, want: "ftp is not https"},
 		{action: Action{URL: "example.com"}, want: "write https://"},
 		{action: Action{Type: "webhook"}, want: "write https://"},
-		{action: Action{URL: "https://a:b@example.com/"}, want: "holds a user"},
-		{action: Action{URL: "https://example.com/", SecretEnv: "TEST_NO_SECRET"}, want: "TEST_NO_SECRET has to hold whsec_"},
+		{action: Action{URL: "https://a:b@example.com/"}, want: "has a user"},
+		{action: Action{URL: "https://example.com/", SecretEnv: "TEST_NO_SECRET"}, want: "TEST_NO_SECRET must have whsec_"},
 		{action: Action{URL: "https://example.com/", SecretEnv: "TEST_BAD_SECRET"}, want: "openssl rand"},
 		{action: Action{URL: "https://example.com/", SecretFile: "short"}, want: "24 random bytes"},
 		{action: Action{URL: "https://example.com/", SecretFile: "missing"}, want: "secretFile"},
 		{action: Action{URL: "https://example.com/", SecretFile: "secret", SecretEnv: "X"}, want: "one of them"},
 		{action: Action{URL: "https://example.com/", CAFile: "nopem"}, want: "no certificate"},
-		{action: Action{URL: "https://example.com/"}, more: Config{Secrets: true}, want: "never holds any"},
+		{action: Action{URL: "https://example.com/"}, more: Config{Secrets: true}, want: "never posts any"},
 		{action: Action{URL: "https://example.com/"}, more: Config{Timeout: time.Minute}, want: "at most 30s"},
 	} {
 		c.more.Name, c.more.Event, c.more.Action = "h", []string{ToolCompleted}, c.action
@@ -398,7 +398,7 @@ func TestWebhookThatIsNotConfiguredAnyMore(t *testing.T) {
 	if err := Expire(queues, nil, logger); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"are given up\" hook=send events=1", "given up when they are too old\" hook=send events=1"} {
+	for _, want := range []string{"are dropped\" hook=send events=1", "dropped when they are too old\" hook=send events=1"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%q is not in the log:\n%s", want, log)
 		}

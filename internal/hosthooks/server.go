@@ -139,7 +139,7 @@ func (s *Server) serve(ctx context.Context, conn *net.UnixConn) error {
 		return err
 	}
 	if !hmac.Equal([]byte(proof), []byte(door.Vouch([]byte(token), "hook", theirs, own))) {
-		return errors.New("it does not hold the hook credential")
+		return errors.New("it does not have the hook credential")
 	}
 	text, err := line()
 	if err != nil {

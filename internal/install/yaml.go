@@ -390,7 +390,7 @@ func shift(raw string, indent int) string {
 // begin writes the place with its first entry, at the end of the file or where the empty place is.
 func (d *yamlDocument) begin(place []string, raw string) error {
 	if len(place) != 1 {
-		return fmt.Errorf("%s is not there", strings.Join(place, "."))
+		return fmt.Errorf("%s does not exist", strings.Join(place, "."))
 	}
 	lines := yamlLines(d.text)
 	root, err := d.root()

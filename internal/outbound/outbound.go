@@ -31,7 +31,7 @@ func Roots(file string) (*x509.CertPool, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM", file)
+		return nil, fmt.Errorf("%s has no certificate in PEM format", file)
 	}
 	return roots, nil
 }

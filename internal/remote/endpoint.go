@@ -60,7 +60,7 @@ func (c *Config) Check() error {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return errors.New("it is not an address that begins with http:// or https://")
 	case u.User != nil:
-		return errors.New("it holds a password: use a header, as in \"Authorization: Basic ${…}\"")
+		return errors.New("it has a password: use a header, as in \"Authorization: Basic ${…}\"")
 	}
 	return nil
 }

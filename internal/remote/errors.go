@@ -69,7 +69,7 @@ func (e *StatusError) Error() string {
 }
 
 // errNoAnswer is for requests whose stream ended too early.
-var errNoAnswer = errors.New("the connection ended before the answer; the server may have done it or not")
+var errNoAnswer = errors.New("the connection ended before the answer; the server may or may not have run the request")
 
 func statusError(response *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, 600)) // what cannot be read does not explain anything

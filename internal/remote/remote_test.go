@@ -478,7 +478,7 @@ var hostile = map[string]struct {
 	"cut off": {func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		writeJSON(w, `{"jsonrpc"`)
-	}, "may have done it or not"},
+	}, "may or may not have run"},
 	"reset": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, "request failed"},
 	"a stream of noise": {func(w http.ResponseWriter, r *http.Request) {
 		stream(w, "data: nonsense\n\nevent: other\ndata: "+answerTo(read(r), "{}")+"\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"cg-77\",\"result\":1}\n\n")

@@ -73,7 +73,7 @@ func (s *events) name(reference string) error {
 	base := s.e.url
 	u, err := base.Parse(strings.TrimSpace(reference))
 	if err != nil {
-		return errors.New("the address that the server names for messages is none")
+		return errors.New("the address that the server names for messages is not an address")
 	}
 	if origin(u) != origin(base) {
 		return fmt.Errorf("the server names another origin for messages, %s: callgate sends nothing there", origin(u))

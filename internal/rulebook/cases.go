@@ -63,7 +63,7 @@ func ParseCases(path string, text []byte) ([]Case, error) {
 	}
 	list, ok := root.Value.(*hujson.Array)
 	if !ok {
-		return nil, fmt.Errorf(`%s: cases are a list: [{"call": {"tool": …, "arguments": …}, "want": "deny"}]`, path)
+		return nil, fmt.Errorf(`%s: cases must be a list: [{"call": {"tool": …, "arguments": …}, "want": "deny"}]`, path)
 	}
 	if len(list.Elements) == 0 {
 		return nil, fmt.Errorf("%s: it has no cases", path)

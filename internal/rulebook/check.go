@@ -168,7 +168,7 @@ func lost(e permissions.Explanation) (lines []string) {
 		}
 		switch {
 		case m.Unmet != "":
-			line += ", whose condition does not hold: " + m.Unmet
+			line += ", whose condition is not met: " + m.Unmet
 		case !m.Decides && m.Rule.Action > permissions.Confirm:
 			line += ", which is not what is really reached"
 		case m.Unbound && e.Finding.Subject.Plain != "":

@@ -105,7 +105,7 @@ func readKeys(file string) (k keys, err error) {
 		}
 	}
 	if k.id == "" || k.secret == "" {
-		return k, fmt.Errorf("keys: %s holds no aws_access_key_id and aws_secret_access_key of the default profile", file)
+		return k, fmt.Errorf("keys: %s has no aws_access_key_id and aws_secret_access_key of the default profile", file)
 	}
 	return k, nil
 }

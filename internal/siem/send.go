@@ -249,7 +249,7 @@ func (w *web) send(ctx context.Context, records []audit.Line) (bool, error) {
 		}
 		name, value, ok := strings.Cut(strings.TrimSpace(string(text)), ":")
 		if !ok {
-			return false, fmt.Errorf("header: %s holds no header of the form Name: value", w.c.Header)
+			return false, fmt.Errorf("header: %s has no header of the form Name: value", w.c.Header)
 		}
 		request.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
 	}

@@ -74,7 +74,7 @@ func parseKey(block *pem.Block) (crypto.PrivateKey, error) {
 	case "RSA PRIVATE KEY":
 		return x509.ParsePKCS1PrivateKey(block.Bytes)
 	}
-	return nil, fmt.Errorf("it holds a %q: use a private key without a passphrase", block.Type)
+	return nil, fmt.Errorf("it has a %q: use a private key without a passphrase", block.Type)
 }
 
 // algorithm is the one that goes with the key.

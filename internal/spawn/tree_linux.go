@@ -103,7 +103,7 @@ func (t *Tree) Release() {
 		<-t.gone
 	}
 	if left := t.keeper.Release(); left != "" {
-		t.log.Error("what a program left behind cannot be ended", "processes", left)
+		t.log.Error("processes that a program left behind cannot be ended", "processes", left)
 	}
 }
 

@@ -262,7 +262,7 @@ func (t *Tightening) grant(check string, g *permissions.Grant, why string) {
 // unused finds allows and grants that existed all the time and decided nothing in the period.
 func (t *Tightening) unused(policy *permissions.Policy, u *usage, own func(*permissions.Rule) bool) {
 	if u.blind {
-		t.Notes = append(t.Notes, "Unused allows are unknown, because a record does not hold everything that its call touched.")
+		t.Notes = append(t.Notes, "Unused allows are unknown, because a record does not have everything that its call touched.")
 	}
 	for i := range policy.File {
 		r := &policy.File[i]

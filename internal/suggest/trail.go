@@ -24,7 +24,7 @@ const (
 	leftCredentials = "they touch credentials"
 	leftRejected    = "the same call was also rejected"
 	leftAgent       = "they ran under an agent profile"
-	leftArguments   = "the record does not hold all their arguments"
+	leftArguments   = "the record does not have all their arguments"
 	leftScripts     = "they run a script, whose content may change"
 	leftSettled     = "the current rules do not ask about them"
 	leftUnknown     = "their server is not configured, so callgate cannot judge them"

@@ -89,10 +89,10 @@ var nameForm = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,62}$`)
 // CheckName says why a name cannot be a tenant's. It becomes a folder's and a bucket's.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
-		return fmt.Errorf("%.80q is no name of a tenant: use a-z, 0-9 and -, at most 63, not beginning with -", name)
+		return fmt.Errorf("%.80q is not a tenant's name: use a-z, 0-9 and -, at most 63, not beginning with -", name)
 	}
 	if name == "default" {
-		return errors.New("no tenant can be called default: that is the worker of who serves the tenants")
+		return errors.New("no tenant can be called default: that is the worker of the operator")
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (c *Config) Check() error {
 			return fmt.Errorf("each[%d]: limits: %w", i, err)
 		}
 		if slices.ContainsFunc(c.Each[:i], func(t Tenant) bool { return t.Name == one.Name }) {
-			return fmt.Errorf("each[%d]: %q is there twice", i, one.Name)
+			return fmt.Errorf("each[%d]: %q appears twice", i, one.Name)
 		}
 		if !slices.Contains(c.Names, one.Name) {
 			c.Names = append(c.Names, one.Name)

@@ -26,7 +26,7 @@ func TestNames(t *testing.T) {
 	}
 	for text, c := range map[string]Config{
 		"look the same":  {Names: []string{"acme1", "acmel"}},
-		"is there twice": {Each: []Tenant{{Name: "a"}, {Name: "a"}}},
+		"appears twice":  {Each: []Tenant{{Name: "a"}, {Name: "a"}}},
 		"and most is 1":  {Names: []string{"a", "b"}, Most: 1},
 		"at least":       {Any: true, Limits: Limits{Bytes: 5}},
 		"positive":       {Any: true, Each: []Tenant{{Name: "a", Limits: Limits{Sessions: -1}}}},

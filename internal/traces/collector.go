@@ -54,11 +54,11 @@ func newCollector() (*collector, error) {
 	}
 	to, err := url.Parse(address)
 	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
-		return nil, errors.New("the endpoint is no http:// or https:// address")
+		return nil, errors.New("the endpoint is not an http:// or https:// address")
 	}
 	c.url = to.String()
 	if p := setting("PROTOCOL"); p != "" && p != "http/protobuf" {
-		return nil, fmt.Errorf("the protocol %q is not spoken: http/protobuf is", p)
+		return nil, fmt.Errorf("the protocol %q is not supported: use http/protobuf", p)
 	}
 	if text := setting("TIMEOUT"); text != "" {
 		millis, err := strconv.Atoi(text)
@@ -90,7 +90,7 @@ func (c *collector) readHeaders(text string) error {
 		}
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || err != nil || name == "" || strings.ContainsAny(value, "\r\n") {
-			return fmt.Errorf("the headers are no list of NAME=VALUE (at %q)", name)
+			return fmt.Errorf("the headers are not a list of NAME=VALUE (at %q)", name)
 		}
 		c.header.Set(name, value)
 	}

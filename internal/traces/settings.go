@@ -106,7 +106,7 @@ func resource(version string) ([]attribute, error) {
 		for pair := range strings.SplitSeq(list, ",") {
 			key, value, ok := strings.Cut(pair, "=")
 			if !ok {
-				return nil, errors.New("OTEL_RESOURCE_ATTRIBUTES is no list of NAME=VALUE")
+				return nil, errors.New("OTEL_RESOURCE_ATTRIBUTES is not a list of NAME=VALUE")
 			}
 			value = strings.TrimSpace(value)
 			if plain, err := url.PathUnescape(value); err == nil {

@@ -38,7 +38,7 @@ func importOpencode(text []byte) (*Import, error) {
 	}
 	object, ok := permission.Value.(*hujson.Object)
 	if !ok {
-		return nil, fmt.Errorf(`"permission" is an object, or one action`)
+		return nil, fmt.Errorf(`"permission" must be an object, or one action`)
 	}
 	for _, m := range object.Members {
 		name := m.Name.Value.(hujson.Literal).String()

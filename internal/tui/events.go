@@ -103,7 +103,7 @@ func (m listener) asked(f *wire.ToolApproveRequest) tea.Cmd {
 	case m.model.current.ToolCallID == f.ToolCallID:
 		what := "The arguments of this call changed"
 		if m.model.current.ArgsDigest == f.ArgsDigest {
-			what = "What is known of this call changed"
+			what = "The details of this call changed"
 		}
 		m.model.dialog = keepHelp(m.model.dialog)
 		m.show(a)

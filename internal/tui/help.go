@@ -18,7 +18,7 @@ var helpLines = [...][2]string{
 	{"d", "the tool's definition, if it has changed"},
 	{"Everywhere", ""},
 	{"Tab, 1 2 3 4", "approvals, sessions and servers, audit trail, tools"},
-	{"!", "run a shell command of your own, outside the gate, on record"},
+	{"!", "run your own shell command outside the gate; it is recorded"},
 	{"c", "chat with the model of the session"},
 	{"r", "refresh the state of the servers"},
 	{"q, Ctrl-C", "leave; calls keep waiting until they time out"},

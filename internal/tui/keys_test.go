@@ -395,7 +395,7 @@ func TestSessions(t *testing.T) {
 		again := *f
 		again.SessionID = "s-2"
 		p.event(&again)
-		p.sees("What is known of this call changed", "session s-2", "Approvals (1)")
+		p.sees("The details of this call changed", "session s-2", "Approvals (1)")
 		p.seesNot("session s-1")
 		p.event(over(&again, "withdrawn", "host", "The session ended."))
 		p.sees("No pending approvals")

@@ -48,7 +48,7 @@ func (d *own) content(m *model, width, _ int) boxed {
 		lines: append([]string{
 			"Runs as you, outside the gate, in the folder of this terminal:",
 			d.input.view(s, "git status", width),
-		}, wrap("Enter runs it and puts it on record · Esc goes back", width, "")...),
+		}, wrap("Enter runs and records it · Esc goes back", width, "")...),
 	}
 }
 
@@ -69,7 +69,7 @@ type ownMsg struct {
 // recordOwn records the command before it runs, and its outcome afterwards.
 func (m *model) recordOwn(c ownCommand) tea.Cmd {
 	if m.rest == nil || m.address == "" {
-		m.toast(toastBad, "Your command did not run: there is no connection, so it cannot be put on record.")
+		m.toast(toastBad, "Your command did not run: there is no connection, so it cannot be recorded.")
 		return nil
 	}
 	ctx, address, ask := m.ctx, m.address, m.rest
@@ -88,7 +88,7 @@ func (m *model) takeOwn(msg ownMsg) tea.Cmd {
 	case c.ended:
 		m.toast(toastInfo, "Your command %s.", c.outcome())
 	case msg.err != nil:
-		m.toast(toastBad, "Your command did not run, because it could not be put on record: %v.", msg.err)
+		m.toast(toastBad, "Your command did not run, because it could not be recorded: %v.", msg.err)
 	default:
 		run := &running{text: c.command}
 		began := time.Now()

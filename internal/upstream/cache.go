@@ -234,7 +234,7 @@ func (c Cached) Remove(key string) error {
 // path is the file of a key, which comes from another replica.
 func (c Cached) path(key string) (string, error) {
 	if strings.Trim(key, "0123456789abcdef-") != "" || key == "" {
-		return "", fmt.Errorf("%q is no key of a server", key)
+		return "", fmt.Errorf("%q is not a key of a server", key)
 	}
 	return filepath.Join(c.dir, key+".json"), nil
 }

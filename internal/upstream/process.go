@@ -210,7 +210,7 @@ func (p *process) stop(grace time.Duration) (err error) {
 		select {
 		case <-p.tree.Ended():
 		case <-time.After(max(grace, time.Second)):
-			err = fmt.Errorf("process %d does not end after it was killed", p.pid())
+			err = fmt.Errorf("process %d did not end after it was killed", p.pid())
 		}
 		p.stdout.Close()
 		p.stderrFile.Close()

@@ -129,7 +129,7 @@ func (f *following) toItsEnd(ctx context.Context, end context.CancelCauseFunc, t
 			return rpc.Message{}, err
 		}
 		if lost++; lost == maxLost || f.in.isDown() {
-			return rpc.Message{}, fmt.Errorf("callgate no longer knows how the task goes: %w", err)
+			return rpc.Message{}, fmt.Errorf("callgate lost track of the task: %w", err)
 		}
 	}
 }

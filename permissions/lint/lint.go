@@ -319,7 +319,7 @@ func (l *linter) paths() {
 	case strings.HasPrefix(plain, "../") || strings.Contains(plain, "/../"):
 		l.add("never-matches", Warning, `A path that rules look at has no "..".`, "Write it from /, ~/ or $WORKSPACE/.")
 	case strings.HasPrefix(text, "${") || strings.HasPrefix(text, "~") && !strings.HasPrefix(text, "~/"):
-		l.add("never-matches", Warning, "Only ~/, $HOME/ and $WORKSPACE/ stand for folders.", "Begin with one of these, or write the whole path.")
+		l.add("never-matches", Warning, "Only ~/, $HOME/ and $WORKSPACE/ mean folders.", "Begin with one of these, or write the whole path.")
 	case strings.HasSuffix(text, "/") && r.Action > permissions.Confirm:
 		l.add("never-matches", Warning, "A path never ends in a slash.", fmt.Sprintf("Write %q for everything in the folder.", text+"**"))
 	case r.Action <= permissions.Confirm && !strings.ContainsAny(text, `/\[]*?{}()!`) && text != permissions.WorkspaceVariable && text != ".":

@@ -52,7 +52,7 @@ func (l *linter) shell() {
 	}
 	if r.pattern.All {
 		if r.Action == permissions.Allow && l.decides(subject, "any command") {
-			l.add("broad", Warning, "It lets every command run, except those that callgate itself holds back.",
+			l.add("broad", Warning, "It lets every command run, except those that callgate itself stops.",
 				`Make it "ask", and allow commands one by one: "git status *", "npm run test *".`)
 		}
 		return

@@ -132,7 +132,7 @@ func place(rules []permissions.Rule, at int) Placed {
 // addRule returns the index that the rule has among the rules now.
 func (d *document) addRule(tool, pattern string, action permissions.Action, first bool) (int, error) {
 	if strings.HasPrefix(tool, "$") {
-		return 0, fmt.Errorf("%q is no tool: keys that begin with $ are callgate's own", tool)
+		return 0, fmt.Errorf("%q is not a tool: keys that begin with $ are callgate's own", tool)
 	}
 	added := permissions.Rule{Tool: tool, Action: action, Source: "the new rule"}
 	var err error
@@ -159,7 +159,7 @@ func (d *document) addRule(tool, pattern string, action permissions.Action, firs
 	at := 0
 	for i := range object.Members {
 		if written := jsonc.Name(&object.Members[i]); d.samePattern(written, pattern) {
-			return 0, fmt.Errorf("%s is there already: remove it first with: callgate rules remove %s %s", &d.rules[index+i], shellWord(tool), shellWord(written))
+			return 0, fmt.Errorf("%s exists already: remove it first with: callgate rules remove %s %s", &d.rules[index+i], shellWord(tool), shellWord(written))
 		}
 		if !first {
 			at++

@@ -103,9 +103,9 @@ func names(rules []permissions.Rule) string {
 func TestRulesThatHaveNoPlaceAreRefused(t *testing.T) {
 	const file = "{\n  \"a\": { \"x *\": \"ask\" },\n  \"b\": \"deny\",\n  \"*\": { \"x*\": \"deny\" },\n  \"~\": { \"~/x\": \"deny\" }\n}\n"
 	for _, c := range []struct{ name, tool, pattern, want string }{
-		{"it is there", "a", "x *", `a "x *" ask (permissions.jsonc:2, file) is there already: remove it first with: callgate rules remove 'a' 'x *'`},
+		{"it is there", "a", "x *", `a "x *" ask (permissions.jsonc:2, file) exists already: remove it first with: callgate rules remove 'a' 'x *'`},
 		{"it is there as an action", "b", "*", `remove 'b' '*'`},
-		{"it is there, spelled differently", "~", "$HOME/x", "is there already"},
+		{"it is there, spelled differently", "~", "$HOME/x", "exists already"},
 		{"a later rule covers it", "a", "xy", `a "xy" would decide nothing: * "x*" deny (permissions.jsonc:4, file) comes after it`},
 		{"a bad pattern", "a", "(x)", "write @(a|b)"},
 		{"a bad tool", "(a)", "x", "tool"},

@@ -20,7 +20,7 @@ import (
 var formerDefaults []byte
 
 // errNoHome says that the shipped rules cannot be read here.
-var errNoHome = errors.New("the home directory is not known, and the shipped rules speak of it")
+var errNoHome = errors.New("the home directory is not known, and the shipped rules need it")
 
 // MergeDefaults merges the shipped rules into the file at path, whose text is given. The shipped rules come first; the
 // file's own rules follow with their comments and win, and its grants stay. Earlier shipped rules in the file give way.

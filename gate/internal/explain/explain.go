@@ -45,7 +45,7 @@ func Ask(f *permissions.Finding) string {
 	case f.Short != nil:
 		return fmt.Sprintf("The rule %s stops short of %s: it covers what looks, builds, tests and changes the workspace.", f.Short, Subject(&f.Subject))
 	case f.Unmet != nil:
-		return fmt.Sprintf("The rule %s would allow %s, but its condition does not hold: %s.", f.Unmet, Subject(&f.Subject), tools.Visible(f.Why))
+		return fmt.Sprintf("The rule %s would allow %s, but its condition is not met: %s.", f.Unmet, Subject(&f.Subject), tools.Visible(f.Why))
 	case f.Weak != nil:
 		return weak(f)
 	case f.Rule == nil:

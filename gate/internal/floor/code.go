@@ -39,7 +39,7 @@ func (f *floored) codes() string {
 				continue
 			}
 			if store := tools.CredentialStore(text); store != "" && strings.ContainsAny(text, "(\"' ") {
-				return fmt.Sprintf("runs code in which %s stands, which holds credentials", tools.Visible(store))
+				return fmt.Sprintf("runs code with %s in it, which contains credentials", tools.Visible(store))
 			}
 			if loses := codeLoses.FindString(text); loses != "" {
 				vital := codeVital.FindString(codeHarmless.ReplaceAllString(text, ""))

@@ -54,7 +54,7 @@ func vital(w tools.Wipe, place tools.Place) string {
 	case place.Home != "" && path == place.Home:
 		return "a home"
 	case holds(place.Home):
-		return "which holds a home"
+		return "which contains a home"
 	}
 	if what := vitalName(w, path, place.Home); what != "" {
 		return what
@@ -68,7 +68,7 @@ func vital(w tools.Wipe, place tools.Place) string {
 	roots := append(place.Roots[:len(place.Roots):len(place.Roots)], place.Dir)
 	for _, root := range roots {
 		if real, err := filepath.EvalSymlinks(root); holds(root) || err == nil && holds(real) {
-			return "which is or holds the workspace"
+			return "which is or contains the workspace"
 		}
 	}
 	inside := slices.ContainsFunc(append(roots, place.Home), func(root string) bool { return root != "" && facts.Within(path, root) })

@@ -125,7 +125,7 @@ func (f *floored) tellsSecrets() string {
 			return fmt.Sprintf("serves a whole home or system (%s)", tools.Visible(sender))
 		}
 		if store := storeIn(c); store != "" {
-			return fmt.Sprintf("hands over %s, which holds credentials, and %s can send it away", tools.Visible(store), tools.Visible(sender))
+			return fmt.Sprintf("hands over %s, which contains credentials, and %s can send it away", tools.Visible(store), tools.Visible(sender))
 		}
 	}
 	return ""
@@ -146,7 +146,7 @@ func (f *floored) pushesSecrets() string {
 		for _, word := range c.Argv[2:] {
 			store := tools.CredentialStore(strings.TrimPrefix(strings.TrimPrefix(word, "--file="), "-F"))
 			if store != "" && !facts.Template(store) && !strings.ContainsAny(word, " \t\n") {
-				return fmt.Sprintf("takes %s, which holds credentials, into a repository and pushes it", tools.Visible(store))
+				return fmt.Sprintf("takes %s, which contains credentials, into a repository and pushes it", tools.Visible(store))
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func (f *floored) toolTellsSecrets() string {
 	for _, t := range f.call.Said() {
 		if len(t.Said) <= maxStore && !strings.ContainsAny(strings.TrimSpace(t.Said), " \t\n{}\"") {
 			if store := tools.CredentialStore(t.Said); store != "" {
-				return fmt.Sprintf("names %s, which holds credentials, to a tool that may send it away", tools.Visible(store))
+				return fmt.Sprintf("names %s, which contains credentials, to a tool that may send it away", tools.Visible(store))
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func LossMark(lost, n, limit int, window time.Duration) (tools.Mark, bool) {
 	if n > 1 {
 		which += " to " + ordinal(lost+n)
 	}
-	return tools.Mark{Code: MarkLosses, Text: fmt.Sprintf("%s irreversible call in %s: whoever goes on like this has to be looked at.", which, spell(window))}, true
+	return tools.Mark{Code: MarkLosses, Text: fmt.Sprintf("%s irreversible call in %s: a person has to look before more of them run.", which, spell(window))}, true
 }
 
 func ordinal(n int) string {

@@ -35,10 +35,10 @@ func (j *Asker) SecretMark(call *facts.Call, a *tools.Analysis) (tools.Mark, boo
 	}
 	for _, v := range call.Values() {
 		if found, ok := j.Secrets.Find(v.Text); ok {
-			return tools.Mark{Code: MarkSecret, Text: fmt.Sprintf("The argument %s holds a credential (%s) that the %s held: the call can take it elsewhere.", tools.Visible(v.Name), found.Kind, found.Place)}, true
+			return tools.Mark{Code: MarkSecret, Text: fmt.Sprintf("The argument %s contains a credential (%s) from the %s: the call can take it elsewhere.", tools.Visible(v.Name), found.Kind, found.Place)}, true
 		}
 	}
-	return tools.Mark{Code: MarkSecret, Text: fmt.Sprintf("The arguments hold a credential (%s) that the %s held: the call can take it elsewhere.", found.Kind, found.Place)}, true
+	return tools.Mark{Code: MarkSecret, Text: fmt.Sprintf("The arguments contain a credential (%s) from the %s: the call can take it elsewhere.", found.Kind, found.Place)}, true
 }
 
 // credentialMark marks a call that leaves this machine with something that has the form of a credential.
@@ -68,7 +68,7 @@ func (j *Asker) credentialMark(call *facts.Call, a *tools.Analysis) (tools.Mark,
 			if o := outgoingOf(call, a); !o.leaves() && o.effect != effectFetch && (len(a.Commands) > 0 || call.Tool.Local) {
 				return tools.Mark{}, false
 			}
-			return tools.Mark{Code: markCredential, Text: fmt.Sprintf("The argument %s holds what has the form of a credential (%s): the call can take it elsewhere.", tools.Visible(v.Name), f.Kind)}, true
+			return tools.Mark{Code: markCredential, Text: fmt.Sprintf("The argument %s contains text in the form of a credential (%s): the call can take it elsewhere.", tools.Visible(v.Name), f.Kind)}, true
 		}
 	}
 	return tools.Mark{}, false

@@ -120,7 +120,7 @@ func (j *Asker) unguidedFetch(v Judged, call *facts.Call, addresses []string) st
 		}
 		switch {
 		case facts.CarriesCode(to):
-			return fmt.Sprintf("It asks for %s, which nobody named and which holds a code.", shown(to))
+			return fmt.Sprintf("It asks for %s, which nobody named and which contains a code.", shown(to))
 		case sawSecret && facts.CarriesData(to):
 			return fmt.Sprintf("It asks for %s, which nobody named, after secrets were read.", shown(to))
 		}

@@ -105,7 +105,7 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 		known := q.memory.Know(to)
 		switch fetches := q.out.effect == effectFetch; {
 		case fetches && known.In&flow.Orders != 0 && known.Said == 0 && !q.judge.trusts(known.From):
-			q.mark(markFlowUntrusted, to, known.From, "The address %s stands in %s, which reads as if it told the model what to do.", shown(to), described(known.From))
+			q.mark(markFlowUntrusted, to, known.From, "The address %s is in %s, which reads like orders to the model.", shown(to), described(known.From))
 		case fetches, q.out.effect == effectUnknown && !q.out.loses && (facts.Value{Text: to}).LooksLikePage():
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
 			if sawPrivate && known.In == 0 && (facts.CarriesData(to) || q.takesAlong(to)) {
@@ -150,7 +150,7 @@ func (q *flowQuestions) ofParts() {
 			continue
 		}
 		if c, ok := q.memory.Match(command, flow.Untrusted); ok && 3*len(c.Text) >= 2*len(command) && !q.judge.trusts(c.From) {
-			q.mark(markFlowUntrusted, c.Text, c.From, "The command %s stands in %s.", shown(c.Text), described(c.From))
+			q.mark(markFlowUntrusted, c.Text, c.From, "The command %s is in %s.", shown(c.Text), described(c.From))
 		}
 	}
 	for _, n := range q.out.amounts {
@@ -177,7 +177,7 @@ func (q *flowQuestions) ofLoss() {
 		named = named || q.judge.named(q.verdict, q.call, to, false)
 	}
 	if from, ok := q.memory.Seen(flow.Orders, q.judge.trustsSource); ok && !named && len(q.marks) == 0 {
-		q.mark(markFlowUntrusted, "", from, "It deletes or gives away what nobody named, and %s reads as if it told the model what to do.", described(from))
+		q.mark(markFlowUntrusted, "", from, "It deletes or gives away what nobody named, and %s reads like orders to the model.", described(from))
 	}
 }
 

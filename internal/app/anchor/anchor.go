@@ -48,7 +48,7 @@ func Open(place, dir string, log *slog.Logger) (*Anchor, error) {
 		for head := range a.heads {
 			line := fmt.Sprintf("callgate audit head of %q at %s: %s\n", a.dir, time.Now().UTC().Format(time.RFC3339), head)
 			if _, err := io.WriteString(a.out, line); err != nil {
-				a.log.Error("a head of the audit trail was not kept elsewhere", "place", place, "error", err)
+				a.log.Error("a head of the audit trail could not be anchored", "place", place, "error", err)
 			}
 		}
 	})
@@ -111,7 +111,7 @@ func Read(path, dir string, stdin io.Reader) (heads []audit.Head, err error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(heads) == 0 {
-		return nil, fmt.Errorf("%s holds no head of %s; lines look like %s", path, dir, strings.TrimSpace(fmt.Sprintf("callgate audit head of %q at TIME: FILE:SEQ:HASH", dir)))
+		return nil, fmt.Errorf("%s has no head of %s; lines look like %s", path, dir, strings.TrimSpace(fmt.Sprintf("callgate audit head of %q at TIME: FILE:SEQ:HASH", dir)))
 	}
 	return heads, nil
 }

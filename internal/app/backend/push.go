@@ -29,7 +29,7 @@ func (p pusher) AddDevice(d push.Device, who audit.Author) error {
 }
 
 func (p pusher) RemoveDevice(endpoint string, who audit.Author) error {
-	return p.change("", who, "Send no push messages to a browser any more, by "+serviceOf(endpoint)+".", func() error {
+	return p.change("", who, "Stop sending push messages to a browser, by "+serviceOf(endpoint)+".", func() error {
 		_, err := p.store.Remove(endpoint)
 		return err
 	})

@@ -174,7 +174,7 @@ func (k *kept) End(ctx context.Context) {
 		k.changed = append(k.changed, changed[i].Path)
 	}
 	if err != nil {
-		k.log.Warn("what a call left could not be noted: restoring it has to be forced", "tool", k.tool, "checkpoint", k.taken.ID, "error", err)
+		k.log.Warn("the files after a call could not be noted: restoring them needs --force", "tool", k.tool, "checkpoint", k.taken.ID, "error", err)
 	}
 }
 

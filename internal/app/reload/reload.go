@@ -144,7 +144,7 @@ func (r *Reloader) take(ctx context.Context, load func() (*config.Config, error)
 	r.was = r.sum()
 	if err := r.try(ctx, load); err != nil {
 		r.o.Counts.Refused.Add(1)
-		r.o.Problem(fmt.Sprintf("the changed configuration is refused, and the one before stays in force until it is mended: %v", err))
+		r.o.Problem(fmt.Sprintf("the changed configuration is refused, and the earlier one stays in force until you fix it: %v", err))
 		return
 	}
 	r.o.Counts.Taken.Add(1)

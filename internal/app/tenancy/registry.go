@@ -254,7 +254,7 @@ func firstRules(path, from string) error {
 // Prepare makes and checks all that the next configuration needs in each open tenant, before anything changes.
 func (h *Registry) Prepare(ctx context.Context, next *config.Config, servers bool) (apply func(), err error) {
 	if !next.Tenants.On() {
-		return nil, errors.New("tenants: to end with tenants, restart callgate")
+		return nil, errors.New("tenants: to turn tenants off, restart callgate")
 	}
 	applies := map[*tenant]func(){}
 	names, open, leave := h.pool.HoldAll()
@@ -273,7 +273,7 @@ func (h *Registry) Prepare(ctx context.Context, next *config.Config, servers boo
 			apply := applies[one]
 			if apply == nil { // it was opened meanwhile
 				if apply, err = one.prepare(ctx, next, names[i], servers); err != nil {
-					h.o.Logger.Error("a tenant that was opened meanwhile goes by the configuration before until it is closed", "error", err)
+					h.o.Logger.Error("a tenant that was opened meanwhile keeps the earlier configuration until it is closed", "error", err)
 					continue
 				}
 			}

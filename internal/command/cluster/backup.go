@@ -28,7 +28,7 @@ status is 1.`,
 		Args:    config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := os.Lstat(args[0]); err == nil && !force {
-				return fmt.Errorf("%s is there already: name another file, or replace it with --force", args[0])
+				return fmt.Errorf("%s exists already: name another file, or replace it with --force", args[0])
 			}
 			_, one, err := look(cmd.Context(), s, false)
 			if err != nil {
@@ -67,7 +67,7 @@ file win: secrets that were rotated since work again, and people who were remove
 		Args: config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if takes && !replace {
-				return errors.New("--credentials goes with --replace")
+				return errors.New("--credentials needs --replace")
 			}
 			file, err := os.Open(args[0])
 			if err != nil {

@@ -31,7 +31,7 @@ replicas keep new records on their own disks. Upgrade every replica first. If re
 				if messages, renewed, err = cluster.RenewTrail(cmd.Context(), one); !renewed {
 					return "", err
 				}
-				return fmt.Sprintf("Cluster: made the stream of the audit trail anew, with %d messages.", messages), err
+				return fmt.Sprintf("Cluster: recreated the stream of the audit trail, with %d messages.", messages), err
 			})
 			if err != nil {
 				return err

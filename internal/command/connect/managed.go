@@ -51,7 +51,7 @@ func writeNew(path, text string) error {
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already: move it away, or merge the two by hand (--dry-run prints what would be written)", path)
+		return fmt.Errorf("%s exists already: move it away, or merge the two by hand (--dry-run prints what would be written)", path)
 	}
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ in your order and with your comments. Rules from an earlier version's defaults a
 		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if show == apply {
-				return errors.New("say --diff to see what would change, or --apply to change it")
+				return errors.New("use --diff to see what would change, or --apply to change it")
 			}
 			_, b, done, err := openFor(cmd, s)
 			if err != nil {

@@ -21,12 +21,13 @@ func newRulesImportCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Read permissions of another program",
-		Long: `Import translates a settings.json of Claude Code, a .rules file of Codex, an opencode.json or a policy of Gemini CLI into
-rules of callgate, and prints them. FILE is - for standard input. Standard error lists what does not translate.
+		Long: `Import translates a settings.json of Claude Code, a .rules file of Codex, an opencode.json or a policy
+of Gemini CLI into rules of callgate, and prints them. FILE is - for standard input. Standard error lists what does not
+translate.
 
 --apply adds the rules to the end of the worker's file, where they win, and keeps a backup. A deny takes the place of a
-rule with the same pattern. The exit code is 1 if a rule that asks or denies does not hold. Without --apply, nothing
-changes.`,
+rule with the same pattern. The exit code is 1 if a rule that asks or denies is not in force afterwards. Without
+--apply, nothing changes.`,
 		Example: `  callgate rules import --from claude ~/.claude/settings.json
   callgate rules import --from codex ~/.codex/rules/default.rules --apply`,
 		Args: config.ArgsBetween(1, 1),

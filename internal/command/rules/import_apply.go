@@ -104,7 +104,7 @@ func sayUnheld(cmd *cobra.Command, im *translate.Import, text []byte) error {
 		return err
 	}
 	for _, l := range unheld {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s does not hold: %s\n", tools.Visible(l.What), tools.Visible(l.Why))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s is not in force: %s\n", tools.Visible(l.What), tools.Visible(l.Why))
 	}
 	if len(unheld)+im.Lost > 0 {
 		return errors.New("the rules are not as strict as those imported: write what is named above with callgate rules edit")

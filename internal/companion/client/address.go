@@ -20,7 +20,7 @@ func Loopback(address string) (string, error) {
 		host = "127.0.0.1"
 	}
 	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
-		return "", fmt.Errorf("companion address %s is not on loopback: other machines come in over TLS, at an address of their own (listenRemote, with tls.cert and tls.key); use 127.0.0.1 here", address)
+		return "", fmt.Errorf("companion address %s is not on loopback: other machines connect over TLS, at a second address (listenRemote, with tls.cert and tls.key); use 127.0.0.1 here", address)
 	}
 	return net.JoinHostPort(host, port), nil
 }

@@ -81,7 +81,7 @@ func (c *Store) Add(name Credential) error {
 // Remove takes a person's credential away. It opens nothing from now on.
 func (c *Store) Remove(name Credential) error {
 	if name.Person() == "" {
-		return fmt.Errorf("%s is nobody's in particular: rotate it", name)
+		return fmt.Errorf("%s does not belong to one person: rotate it instead", name)
 	}
 	err := os.Remove(filepath.Join(c.dir, string(name)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +135,7 @@ func (c *Store) makeWay(other, name Credential, account string) error {
 	case !alike:
 		return nil
 	case until.IsZero():
-		return fmt.Errorf("%s was added by hand: who signs in cannot have that name while it is there", other)
+		return fmt.Errorf("%s was added by hand: nobody can sign in under that name until you remove it", other)
 	case other.Person() != name.Person() && lasts:
 		return fmt.Errorf("the name looks the same as that of %s", other)
 	case of != account && lasts:

@@ -129,7 +129,7 @@ func endServer(server *http.Server) error {
 // leaveDoor closes the door and takes its announcement away.
 func (h *Hub) leaveDoor(d *Door) {
 	if err := errors.Join(d.close(), withdraw(h.o.DataDir, client.Announcement{Address: d.Address, Remote: d.Remote})); err != nil {
-		h.o.Log.Warn("companion: the address was not given up cleanly", slog.Any("error", err))
+		h.o.Log.Warn("companion: the address was not released cleanly", slog.Any("error", err))
 	}
 }
 
@@ -154,7 +154,7 @@ func (h *Hub) bind(addresses []string) (listener net.Listener, err error) {
 	if freeErr != nil {
 		return nil, fmt.Errorf("companion: %w", err)
 	}
-	h.o.Log.Warn("companion: the address is not free, another port is used", "wanted", wanted, "address", listener.Addr().String(), slog.Any("error", err))
+	h.o.Log.Warn("companion: the address is in use; taking another port", "wanted", wanted, "address", listener.Addr().String(), slog.Any("error", err))
 	return listener, nil
 }
 

@@ -81,7 +81,7 @@ func (h *Hub) JoinHub(conn *net.UnixConn) (hub Introduction, token string, err e
 		return hub, "", err
 	}
 	if !hmac.Equal([]byte(hub.Proof), []byte(Vouch(token, "hub", hub.Nonce, own.Nonce))) {
-		return hub, "", fmt.Errorf("%w: what listens at %s does not hold the approve credential", ErrRefused, Socket(h.o.DataDir))
+		return hub, "", fmt.Errorf("%w: the program that listens at %s does not have the approve credential", ErrRefused, Socket(h.o.DataDir))
 	}
 	workers, err := h.o.Credentials.Token(credentials.Worker)
 	if err != nil {
@@ -122,7 +122,7 @@ func (h *Hub) admit(conn *net.UnixConn, address string) (peer Introduction, toke
 		return peer, "", err
 	}
 	if !hmac.Equal([]byte(proof), []byte(Vouch(token, "worker", peer.Nonce, own.Nonce))) {
-		return peer, "", errors.Join(errors.New("it does not hold the worker credential"), Say(conn, Verdict{Refused: "the worker credential is another"}))
+		return peer, "", errors.Join(errors.New("it does not have the worker credential"), Say(conn, Verdict{Refused: "the worker credential is another"}))
 	}
 	return peer, token, errors.Join(Say(conn, Verdict{}), conn.SetDeadline(time.Time{}))
 }

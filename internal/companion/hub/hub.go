@@ -92,7 +92,7 @@ func (l *leader) hold(ctx context.Context) place {
 	}
 	l.hub.leaveDoor(l.door)
 	if err := errors.Join(err, l.lock.Close()); err != nil {
-		l.hub.o.Log.Warn("companion: the hub's place was not given up cleanly", slog.Any("error", err))
+		l.hub.o.Log.Warn("companion: the hub's place was not released cleanly", slog.Any("error", err))
 	}
 	return nil
 }
@@ -105,11 +105,11 @@ func (l *leader) letMachinesIn() {
 	}
 	d, err := l.hub.openRemoteDoor()
 	if err != nil {
-		l.hub.o.Log.Error("companion: other machines cannot come in; trying again", slog.Any("error", err))
+		l.hub.o.Log.Error("companion: other machines cannot connect; trying again", slog.Any("error", err))
 		return
 	}
 	l.remote = d
-	l.hub.o.Log.Info("companion: other machines come in", "address", "https://"+d.Address, "names", l.hub.o.Remote.Hosts)
+	l.hub.o.Log.Info("companion: other machines can connect", "address", "https://"+d.Address, "names", l.hub.o.Remote.Hosts)
 }
 
 func (l *leader) admitAll(ctx context.Context, joining *sync.WaitGroup) {
@@ -171,7 +171,7 @@ func (h *Hub) whileHolding(name credentials.Credential, token string, session *y
 			return
 		case <-ticker.C:
 			if now, err := h.o.Credentials.Token(name); err != nil || now != token {
-				h.o.Log.Info("companion: the credential between hub and processes was replaced; they meet anew", "credential", name)
+				h.o.Log.Info("companion: the credential between hub and processes was replaced; they connect again", "credential", name)
 				session.Close()
 			}
 			if stopped() {

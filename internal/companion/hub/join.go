@@ -45,7 +45,7 @@ func (h *Hub) join() (place, error) {
 	h.setAddress(peer.Address)
 	h.o.Log.Info("companion: joined the hub", "process", peer.PID, "address", "http://"+peer.Address, "version", peer.Version)
 	if peer.Address != h.o.Address {
-		h.o.Log.Info("companion: people come in at the hub's address, not at the one that is configured here", "configured", h.o.Address, "address", peer.Address)
+		h.o.Log.Info("companion: people connect at the hub's address, not at the one configured here", "configured", h.o.Address, "address", peer.Address)
 	}
 	return &membership{hub: h, peer: peer, token: token, session: session, stopped: suspended(conn)}, nil
 }

@@ -272,7 +272,7 @@ func (l *Link) pass(conn *websocket.Conn) error {
 			return err
 		}
 		if !mine {
-			l.relay.hub.o.Log.Warn("companion: a process spoke of what belongs to another", "process", l.process.PID)
+			l.relay.hub.o.Log.Warn("companion: a process sent frames about another process's calls", "process", l.process.PID)
 			continue
 		}
 		if !l.relay.deliver(data) {
@@ -371,7 +371,7 @@ func glance(data []byte) (f glimpse, err error) {
 	// What lies deeper is the process' own business: an upstream's result may hold anything.
 	d := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
-		return f, errors.Join(errors.New("a frame that is no object"), err)
+		return f, errors.Join(errors.New("a frame that is not an object"), err)
 	}
 	seen := map[string]bool{}
 	for d.PeekKind() == '"' {
@@ -407,7 +407,7 @@ func glance(data []byte) (f glimpse, err error) {
 		}
 		text, ok := jsonx.String(value)
 		if !ok && string(value) != "null" {
-			return f, fmt.Errorf("a frame whose %q is no text", name)
+			return f, fmt.Errorf("a frame whose %q is not text", name)
 		}
 		*into = text
 	}

@@ -14,7 +14,7 @@ var ErrNotRunning = errors.New("no callgate is running")
 // Errors of Dial, besides ErrNotRunning.
 var (
 	ErrUnreachable  = errors.New("callgate does not answer")
-	ErrImpostor     = errors.New("whatever listens there does not hold this user's credentials: it is not callgate, or one with another data directory")
+	ErrImpostor     = errors.New("the program that listens there does not have this user's credentials: it is not callgate, or it uses another data directory")
 	ErrUnauthorized = errors.New("callgate refused the credential")
 	ErrNameTaken    = errors.New("the name is a person's who has a credential of their own")
 	ErrNoCredential = errors.New("there is no such credential of a person")

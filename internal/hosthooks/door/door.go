@@ -99,10 +99,10 @@ func Ask(ctx context.Context, o Order, body []byte) (r Reply, err error) {
 		return r, fmt.Errorf("%w: %w", ErrNobody, err)
 	}
 	if err := json.Unmarshal(line, &theirs); err != nil {
-		return r, fmt.Errorf("what listens for hooks is not callgate: %w", err)
+		return r, fmt.Errorf("the program that listens for hooks is not callgate: %w", err)
 	}
 	if !hmac.Equal([]byte(theirs.Proof), []byte(Vouch(token, "gate", theirs.Nonce, own))) {
-		return r, errors.New("what listens for hooks does not hold callgate's credential")
+		return r, errors.New("the program that listens for hooks does not have callgate's credential")
 	}
 	request, err := json.Marshal(Request{Host: o.Host, Event: o.Event, Env: o.Env, Body: body})
 	if err != nil {

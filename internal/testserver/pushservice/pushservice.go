@@ -103,7 +103,7 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err == nil && r.Header.Get("Content-Encoding") != "aes128gcm" {
-		err = errors.New("this is no aes128gcm")
+		err = errors.New("this is not aes128gcm")
 	}
 	var payload []byte
 	if err == nil {
@@ -131,15 +131,15 @@ func (s *Service) signed(r *http.Request, b *Browser) (subject string, err error
 		}
 	}
 	if !ok || strings.TrimRight(key, "=") != strings.TrimRight(b.Key, "=") {
-		return "", errors.New("this is not who the browser subscribed to")
+		return "", errors.New("this is not the server that the browser subscribed to")
 	}
 	point, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(key, "="))
 	if err != nil {
-		return "", fmt.Errorf("the key is no base64: %w", err)
+		return "", fmt.Errorf("the key is not base64: %w", err)
 	}
 	public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
 	if err != nil {
-		return "", fmt.Errorf("the key is no point: %w", err)
+		return "", fmt.Errorf("the key is not a point: %w", err)
 	}
 	claims := jwt.MapClaims{}
 	_, err = jwt.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return public, nil },

@@ -69,7 +69,7 @@ func compileGlob(pattern string) (*Glob, error) {
 	case !utf8.ValidString(pattern):
 		return nil, errors.New("is not valid UTF-8")
 	case strings.Contains(pattern, "\x00"):
-		return nil, errors.New("holds a NUL byte")
+		return nil, errors.New("has a NUL byte")
 	}
 	if rest, ok := strings.CutPrefix(pattern, "!"); ok && !strings.HasPrefix(rest, "(") {
 		if strings.HasPrefix(rest, "!") {

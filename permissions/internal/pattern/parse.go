@@ -99,9 +99,9 @@ func (p *globParser) next(tokens *globTokens, s string, i, depth int) (n int, er
 	case '{':
 		return p.braces(tokens, s, i, depth)
 	case '(':
-		return 0, errors.New(`holds a bare (; write @(a|b) for alternatives, \( for the character`)
+		return 0, errors.New(`has a bare (; write @(a|b) for alternatives, \( for the character`)
 	case '"':
-		return 0, errors.New(`holds a double quote; write \" for the character (\\\" inside a JSON string)`)
+		return 0, errors.New(`has a double quote; write \" for the character (\\\" inside a JSON string)`)
 	}
 	_, n = utf8.DecodeRuneInString(s[i:])
 	tokens.add(tokLiteral, s[i:i+n])
@@ -115,7 +115,7 @@ func escaped(tokens *globTokens, s string) (n int, err error) {
 		return 0, errors.New(`ends in a lone backslash; write \\ for the character`)
 	}
 	if isAlnum(s[0]) {
-		return 0, fmt.Errorf(`holds \%c: a backslash escapes; write / between path elements, \\ for the character`, r)
+		return 0, fmt.Errorf(`has \%c: a backslash escapes; write / between path elements, \\ for the character`, r)
 	}
 	tokens.add(tokLiteral, s[:n])
 	return 1 + n, nil
@@ -145,7 +145,7 @@ func stars(tokens *globTokens, s string, i, depth int) (n int) {
 func (p *globParser) braces(tokens *globTokens, s string, i, depth int) (n int, err error) {
 	parts, end, ok := split(s, i, ',')
 	if !ok {
-		return 0, errors.New(`holds an unclosed {; write \{ for the character`)
+		return 0, errors.New(`has an unclosed {; write \{ for the character`)
 	}
 	if len(parts) == 1 {
 		if parts, ok = expandRange(parts[0]); !ok {
@@ -165,10 +165,10 @@ func (p *globParser) braces(tokens *globTokens, s string, i, depth int) (n int, 
 func (p *globParser) group(s string, depth int) (globToken, int, error) {
 	parts, end, ok := split(s, 1, '|')
 	if !ok {
-		return globToken{}, 0, fmt.Errorf(`holds an unclosed %s; write %c\( for the characters`, s[:2], s[0])
+		return globToken{}, 0, fmt.Errorf(`has an unclosed %s; write %c\( for the characters`, s[:2], s[0])
 	}
 	if s[0] == '!' && depth > 0 {
-		return globToken{}, 0, errors.New("holds !(..) inside another group; write one rule for each alternative")
+		return globToken{}, 0, errors.New("has !(..) inside another group; write one rule for each alternative")
 	}
 	text, err := p.alternatives(parts, depth)
 	if err != nil {

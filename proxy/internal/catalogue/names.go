@@ -37,7 +37,7 @@ func CheckAliases(aliases []string) error {
 		}
 		for _, kind := range tools.Kinds() {
 			if strings.HasPrefix(kind, a+"_") {
-				return fmt.Errorf("server name %q: a tool of it could be called %q, which is the name of a kind; choose another name", a, kind)
+				return fmt.Errorf("server name %q: one of its tools could be called %q, which is the name of a kind; choose another name", a, kind)
 			}
 		}
 		for j, b := range aliases {

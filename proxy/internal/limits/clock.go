@@ -10,7 +10,7 @@ import (
 )
 
 // ErrTooLong is the cause of contexts of calls that ran longer than the limits of the gate let them.
-var ErrTooLong = errors.New("the call's time has passed")
+var ErrTooLong = errors.New("the call's time is over")
 
 // Timed returns err, in the words for the model when the limit of the call ended it.
 func Timed(ctx context.Context, err error, limit time.Duration) error {

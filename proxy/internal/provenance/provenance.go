@@ -104,7 +104,7 @@ func UnsafeAddress(params []byte) (why string) {
 	text, ok := jsonx.String(m[0].Value)
 	u, err := url.Parse(text)
 	if !ok || err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
-		return "It leads to an address that is no page of the web."
+		return "It leads to an address that is not a web page."
 	}
 	return ""
 }

@@ -105,7 +105,7 @@ func (sh *Server) Leave(s User, alias string, work *sync.WaitGroup) {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			if _, err := sh.Up.Request(ctx, "resources/unsubscribe", raw.Named("uri", uri)); err != nil {
-				sh.log.Debug("a subscription that nobody needs stays", "server", alias, "error", err)
+				sh.log.Debug("a subscription that nobody needs could not be ended", "server", alias, "error", err)
 			}
 		})
 	}

@@ -161,7 +161,7 @@ func (all *Clients) client(from Sender, r incoming) (*Client, error) {
 	c := all.clients[key]
 	if c == nil && len(all.clients) >= maxClients {
 		all.mu.Unlock()
-		return nil, fmt.Errorf("%d sessions are open: no more fit", maxClients)
+		return nil, fmt.Errorf("%d sessions are open, which is the limit", maxClients)
 	}
 	if c == nil {
 		c = &Client{all: all, key: key, requests: map[string]*Request{}, own: map[string]chan []byte{}, subscriptions: map[*subscription]struct{}{}, watched: map[string]int{}, level: len(levels)}

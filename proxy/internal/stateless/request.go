@@ -135,7 +135,7 @@ func (all *Clients) continueWith(h requestState, l *round, responses []byte) err
 	e := all.parked[h.Errand]
 	all.mu.Unlock()
 	if e == nil || e.client.key.from.Principal != h.Principal || !e.comeBack(h.Leg) {
-		return errors.New("the call that asked this waits no longer: callgate was restarted, the answer took too long, or it was given already. The call may have had effects: look before you make it again")
+		return errors.New("the call that asked this no longer waits: callgate was restarted, the answer took too long, or it was given already. The call may have had effects: look before you make it again")
 	}
 	answers, err := readResponses(responses)
 	if err != nil {

@@ -44,7 +44,7 @@ export class PushService {
 
   #take(headers, body) {
     const [, token, key] = /^vapid t=([^,]+), ?k=(.+)$/.exec(headers.authorization) ?? [];
-    if (key !== this.key) throw new Error("this is not who the browser subscribed to");
+    if (key !== this.key) throw new Error("this is not the server that the browser subscribed to");
     const [head, claims, signature] = token.split(".");
     const point = text(key);
     const publicKey = createPublicKey({ format: "jwk", key: { kty: "EC", crv: "P-256", x: point.subarray(1, 33).toString("base64url"), y: point.subarray(33).toString("base64url") } });
