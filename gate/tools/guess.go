@@ -15,7 +15,9 @@ import (
 // nothing by harmless names.
 type guess struct {
 	argument string // the argument that seems to hold the value of the kind
-	reads    bool   // the name says that the tool only looks
+	reads    bool   // the name says that the tool only looks, and no annotation says otherwise
+	changes  bool   // the name or an annotation says that it changes something
+	opens    bool   // the name says that it opens addresses
 	sql      bool   // the tool seems to talk to a database
 	process  bool   // the tool seems to talk to a running process
 }
@@ -34,8 +36,11 @@ var (
 	fileWords    = wording.Set("file files path document doc folder directory dir workspace")
 	processWords = wording.Set("process session interact keys keystrokes pty tmux repl stdin terminal")
 	sqlWords     = wording.Set("sql query database db postgres postgresql mysql mariadb sqlite bigquery snowflake clickhouse duckdb mssql")
-	speakWords   = wording.Set("speak tts say play announce")
-	listenWords  = wording.Set("listen stt transcribe microphone record dictate")
+	// Names of arguments that tell where something begins and ends, be it a file, a journey or a mail.
+	endpointWords = wording.Set("from to location target destination source")
+
+	speakWords  = wording.Set("speak tts say play announce")
+	listenWords = wording.Set("listen stt transcribe microphone record dictate")
 )
 
 // guessFrom fills in what the tool's name and definition suggest.
@@ -56,7 +61,9 @@ func (t *Tool) guessFrom(d definition) {
 
 	changes := has(writeWords) || has(editWords) || has(deleteWords) || has(moveWords) || has(runWords)
 	t.guess = guess{
-		reads:   has(readWords) && !changes && !alsoActs(words),
+		reads:   has(readWords) && !changes && !alsoActs(words) && d.hints.readOnly != no,
+		changes: changes || d.hints.readOnly == no,
+		opens:   has(fetchWords),
 		sql:     has(sqlWords) || slices.ContainsFunc(wordsOf(d.description), func(w string) bool { return sqlWords[w] && w != "query" }),
 		process: has(processWords),
 	}
@@ -77,6 +84,10 @@ func (t *Tool) guessFrom(d definition) {
 // has tells about words of its name, argument finds an argument by its role.
 func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument func(Role) string) (kind, value string) {
 	command, path, address := argument(kinds.Command), argument(kinds.ReadPath), argument(kinds.URL)
+	if !has(fileWords) && !has(moveWords) && !slices.ContainsFunc(wordsOf(d.description), func(w string) bool { return fileWords[w] }) &&
+		!slices.ContainsFunc(d.arguments, func(a string) bool { return guessRole(a) == kinds.ReadPath && !endpointWords[a] }) {
+		path = "" // from Berlin to Rome, from miles to kilometres
+	}
 	_, canonical := kinds.Of[t.Name]
 	switch file := has(fileWords) || path != ""; {
 	case t.guess.process && argument(kinds.Input) != "":

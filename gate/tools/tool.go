@@ -110,6 +110,10 @@ type Tool struct {
 // Reads reports whether the name of a tool that nobody labelled says that it only looks.
 func (t *Tool) Reads() bool { return t.guess.reads }
 
+// MayOpen reports whether the page that a tool without labels is given may be one that it opens: nothing says that it
+// changes something.
+func (t *Tool) MayOpen() bool { return !t.guess.changes || t.guess.opens }
+
 // Call is what Analyze looks at.
 type Call struct {
 	Tool      *Tool
@@ -209,6 +213,11 @@ type Analysis struct {
 	searches []*searches.Search // by folder: what is left out of it; nil where all of it is read
 
 	sources []source // by subject: what Offers needs of it
+}
+
+// Fetches reports whether the call asks for an address of the web, whatever its tool is for.
+func (a *Analysis) Fetches() bool {
+	return slices.ContainsFunc(a.Subjects, func(s permissions.Subject) bool { return s.Kind == KindFetch && !s.DeniesOnly })
 }
 
 // DeniedBeneath is the function of that name for the i-th of the folders that the call reads whole: what the program

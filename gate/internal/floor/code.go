@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/lazyregexp"
 	"callgate/permissions"
@@ -74,9 +75,11 @@ func namesWhole(text, folder string) bool {
 
 // Programs that run containers, and where their options name folders of this machine.
 var (
-	bindOption = lazyregexp.New(`^(?:-v|--volume|-B|--bind|--mount)(?:=(.*))?$`)
-	bindSource = lazyregexp.New(`(?:^|,)(?:src|source)=([^,]*)`)
-	hostPath   = lazyregexp.New(`"hostPath"\s*:\s*\{[^}]*"path"\s*:\s*"([^"]*)"`)
+	bindOption  = lazyregexp.New(`^(?:-v|--volume|-B|--bind|--mount)(?:=(.*))?$`)
+	bindSource  = lazyregexp.New(`(?:^|,)(?:src|source)=([^,]*)`)
+	hostPath    = lazyregexp.New(`"?hostPath"?\s*:\s*\{?[^}]*?"?path"?\s*:\s*"?([^"\s]*)`)
+	bindTargets = facts.WordsOf("target bind mode destination dst type containerpath name")
+	bindNames   = lazyregexp.New(`(?i)(?:^|[_-])(?:volumes?|mounts?|binds?)(?:$|[_.-])`)
 )
 
 // opens looks for containers that get access to something vital.
@@ -95,7 +98,41 @@ func (f *floored) opens() string {
 			}
 		}
 	}
+	if len(f.a.Commands) > 0 || facts.FileKind(f.call.Tool.Kind) {
+		return ""
+	}
+	return f.mounts()
+}
+
+// mounts is opens for a tool that has an argument for volumes, or that takes the description of a container.
+func (f *floored) mounts() string {
+	var sources []string
+	for _, v := range f.call.Values() {
+		if m := hostPath.FindStringSubmatch(v.Text); m != nil {
+			sources = append(sources, m[1])
+		}
+		if _, within, _ := strings.Cut(v.Name, "."); bindNames.MatchString(v.Name) {
+			key, member := cutLast(within, ".")
+			if sources = append(sources, key); !bindTargets[strings.ToLower(member)] {
+				sources = append(sources, bound("-v", v.Text))
+			}
+		}
+	}
+	for _, source := range sources {
+		if vitalSource(source, f.call.Place) {
+			return fmt.Sprintf("gives a container %s to write", tools.Visible(source))
+		}
+	}
 	return ""
+}
+
+// cutLast cuts a text around the last separator; all of it is after if there is none.
+func cutLast(text, separator string) (before, after string) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return "", text
+	}
+	return text[:i], text[i+len(separator):]
 }
 
 // bound returns the folder of this machine that an option gives to a container to write; "" when it gives none.

@@ -273,8 +273,8 @@ var losses = []loss{
 
 // What a tool's arguments say that destroys data of a database as a whole.
 var (
-	losingSQL     = lazyregexp.New(`(?i)^(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:;|$)|detach\s+database)`)
+	losingSQL     = lazyregexp.New(`(?i)^(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:where\s+(?:true|1|1\s*=\s*1)\s*)?(?:;|$)|detach\s+database|match\s*\(\w*\)\s*detach\s+delete\b)`)
 	losingGraphQL = lazyregexp.New(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)
-	mayLoseData   = strings.Fields("drop truncate delete detach mutation") // one of which each of them has
+	mayLoseData   = strings.Fields("drop truncate delete detach match mutation") // one of which each of them has
 	localDatabase = lazyregexp.New(`(?i)sqlite|duckdb|local`)
 )

@@ -189,7 +189,7 @@ func (f *floored) asksCloud() string {
 	if at := f.proxied(); at != "" {
 		return fmt.Sprintf("goes by way of %s, where clouds give out the machine's credentials", tools.Visible(at))
 	}
-	if f.call.Tool.Kind == tools.KindShell || quiet(f.call.Tool) {
+	if f.call.Tool.Kind == tools.KindShell || quiet(f.call.Tool) && !f.a.Fetches() {
 		return ""
 	}
 	for _, t := range f.call.Said() {
