@@ -22,6 +22,7 @@ type Labels struct {
 	Effect      string              `json:"effect,omitempty"`      // one of the Effect constants; "" where the call decides, as with a shell
 	Destination []string            `json:"destination,omitempty"` // arguments that name where things go; a.b is a member within, also of each element of a list
 	Content     []string            `json:"content,omitempty"`     // arguments that carry text there
+	Own         []string            `json:"own,omitempty"`         // values of destinations that mean the user's own place: "primary"
 	Undo        string              `json:"undo,omitempty"`        // the tool of the same server that takes it back
 }
 
@@ -85,9 +86,12 @@ var effectRisk = map[string]permissions.Risk{
 // Loses reports whether a tool with the labels deletes for good, or changes who may do what.
 func (l *Labels) Loses() bool { return l.Effect == EffectDeletes || l.Effect == EffectAccess }
 
+// GivesSecrets reports whether a tool with the labels returns credentials.
+func (l *Labels) GivesSecrets() bool { return slices.Contains(l.Returns, ReturnsSecret) }
+
 // risk is the class of a tool without kind that has the labels. One that hands credentials out does more than read.
 func (l *Labels) risk() permissions.Risk {
-	if l.Effect == EffectNone && slices.Contains(l.Returns, ReturnsSecret) {
+	if l.Effect == EffectNone && l.GivesSecrets() {
 		return permissions.Unknown
 	}
 	return effectRisk[l.Effect]

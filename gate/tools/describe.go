@@ -106,7 +106,10 @@ func namesCredential(argument string) bool {
 	return slices.ContainsFunc(wordsOf(argument), func(w string) bool { return credentialWords[w] })
 }
 
-var credentialWords = wording.Set("password passwd passphrase pwd secret credential credentials apikey")
+// NamesCredential reports whether the tool's name says that it is about credentials.
+func (t *Tool) NamesCredential() bool { return namesCredential(t.Name) }
+
+var credentialWords = wording.Set("password passwords passwd passphrase pwd secret secrets credential credentials apikey")
 
 // Risk is the least class of the tool's calls: what a call holds can only raise it.
 func (t *Tool) Risk() permissions.Risk { return t.baseRisk }

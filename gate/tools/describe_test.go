@@ -151,6 +151,8 @@ func TestGuess(t *testing.T) {
 		{"str_replace_file", `"path":{"type":"string"}`, KindEditFile, "path", permissions.Unknown},
 		{"remove-file", `"path":{"type":"string"}`, KindDeleteFile, "path", permissions.Destructive},
 		{"rename_file", `"from":{},"to":{}`, KindMoveFile, "from", permissions.Unknown},
+		{"search_flights", `"from":{},"to":{}`, "", "", permissions.Unknown},
+		{"save_draft", `"to":{}`, "", "", permissions.Unknown},
 		{"grep_code", `"pattern":{},"path":{}`, KindGrep, "path", permissions.Unknown},
 		{"browse_page", `"url":{}`, KindFetch, "url", permissions.Unknown},
 		{"send_keys_to_session", `"keys":{}`, KindProcessInput, "keys", permissions.Unknown},

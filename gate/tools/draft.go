@@ -13,7 +13,7 @@ var draftWords = []draftGroup{
 	{EffectDeletes, wording.Set("cancel expel kick ban evict deactivate clear reset flush void")},
 	{EffectAccess, wording.Set("share grant revoke invite permission permissions role roles access member members collaborator collaborators password token apikey unshare")},
 	{EffectMoney, wording.Set("pay payment payout charge refund transfer purchase buy checkout order withdraw deposit donate subscribe invoice trade sell book reserve rent hire lease bid")},
-	{EffectOutside, wording.Set("send post publish comment reply respond email mail message notify tell whisper alert forward tweet dm sms call upload push deploy merge trigger submit dispatch broadcast announce react reaction transfer export webhook tag")},
+	{EffectOutside, wording.Set("send post publish comment reply respond email mail message notify tell whisper alert forward tweet dm sms say call upload push deploy merge trigger submit dispatch broadcast announce react reaction transfer export webhook tag enroll rollout")},
 }
 
 // draftGroup are words of a tool's name that give its effect.
@@ -29,7 +29,7 @@ var addWords, userWords = wording.Set("add create new register"), wording.Set("u
 var personWords = wording.Set("to recipient recipients cc bcc email emails guest guests participants attendees invitees")
 
 // receiverWords are names of arguments that name who gets something, whatever the tool does.
-var receiverWords = wording.Set("to recipient recipients cc bcc payee beneficiary iban attendees participants invitees")
+var receiverWords = wording.Set("to recipient recipients cc bcc payee beneficiary iban attendees participants invitees guest guests")
 
 // NamesReceiver reports whether an argument's name, or that of a member within it, says that it names who gets something.
 func NamesReceiver(argument string) bool {

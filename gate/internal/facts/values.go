@@ -117,6 +117,35 @@ func Telling(text string) bool {
 	return n >= 4
 }
 
+// Distinct reports whether a value is more than a common word: long, of several words, or with something beside letters.
+func Distinct(text string) bool {
+	return Telling(text) && (len(text) >= 12 || strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) >= 0)
+}
+
+// IsDate reports whether a text is a day or a time, as 2026-05-30.
+func IsDate(text string) bool { return date.MatchString(text) }
+
+var date = lazyregexp.New(`^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.]+(?:Z|[+-][0-9:]+)?)?$`)
+
+// IsIBAN reports whether the value is the number of a bank account, with the right check digits.
+func (v Value) IsIBAN() bool {
+	text := strings.ToUpper(strings.ReplaceAll(v.Text, " ", ""))
+	if v.Number || !iban.MatchString(text) {
+		return false
+	}
+	rest := 0
+	for _, r := range text[4:] + text[:4] {
+		if r >= 'A' {
+			rest = (rest*100 + int(r-'A') + 10) % 97
+		} else {
+			rest = (rest*10 + int(r-'0')) % 97
+		}
+	}
+	return rest == 1
+}
+
+var iban = lazyregexp.New(`^[A-Z]{2}[0-9]{2}[A-Z0-9]{10,30}$`)
+
 // CarriesData reports whether an address has room for something beyond the place: a query, a long path, a long label of
 // the host.
 func CarriesData(to string) bool {

@@ -38,6 +38,8 @@ func (j *Asker) Unguided(v Judged, call *facts.Call) string {
 		return "Nobody knows what it does."
 	case len(a.Commands) > 0:
 		return j.unguidedCommands(v, call, o)
+	case t.Labels.Effect == tools.EffectNone && (a.Risk == permissions.Write || a.Risk.Exceeds(permissions.Unknown) || a.Risk == permissions.Unknown && !t.Labels.GivesSecrets()):
+		return "It may do more than its label says."
 	case o.effect == effectFetch && t.Bound:
 		return j.unguidedFetch(v, call, o.To)
 	case t.Bound && facts.FileKind(t.Kind):

@@ -39,28 +39,47 @@ func (j *Asker) Marks(v Judged, call *facts.Call) []tools.Mark {
 	q := flowQuestions{judge: j, memory: &j.Session.Memory, verdict: v, call: call}
 	q.ofRunning()
 	q.out = outgoingOf(call, v.Analysis)
-	if q.out.effect == "" || q.out.effect == tools.EffectOwn && len(q.out.To) == 0 {
+	if q.out.effect == "" {
 		return q.marks
+	}
+	q.ofEffect(untrusted)
+	q.ofOrders()
+	return q.marks
+}
+
+// ofEffect asks where the call goes and what it takes along.
+func (q *flowQuestions) ofEffect(untrusted flow.Source) {
+	if q.out.effect == tools.EffectOwn && len(q.out.To) == 0 {
+		return
 	}
 	private, sawPrivate := q.memory.Seen(flow.Private|flow.Secret, nil)
 	unnamed := q.ofDestinations(sawPrivate)
 	if q.out.effect == tools.EffectOwn { // it goes no further than the user's own at that place
-		return q.marks
+		return
 	}
 	q.ofParts()
+	_, ordered := q.memory.Seen(flow.Orders, q.judge.trustsSource)
+	after := "after a result that reads as if it told the model what to do"
 	if q.out.leaves() {
-		nobody := unnamed != "" || len(q.out.To) == 0 && !q.out.optional && q.out.effect != effectUnknown && !spelledOut(v)
-		q.ofContent(nobody && sawPrivate, unnamed)
-		if !nobody {
-			return q.marks
+		nobody := unnamed != "" || len(q.out.To) == 0 && !q.out.optional && q.out.effect != effectUnknown && !spelledOut(q.verdict)
+		if nobody {
+			after = toward(unnamed)
 		}
-	} else if unnamed == "" {
-		return q.marks
+		q.ofContent(sawPrivate && (nobody || ordered), after)
+		if !nobody {
+			return
+		}
+	} else {
+		if q.call.Tool.Kind == "" { // the words of a search
+			q.ofContent(sawPrivate && ordered, after)
+		}
+		if unnamed == "" {
+			return
+		}
 	}
 	if sawPrivate && len(q.marks) == 0 {
 		q.mark(markFlowUnnamed, unnamed, untrusted, "The session has read %s and untrusted text (%s), and this leaves %s.", privately(private), described(untrusted), toward(unnamed))
 	}
-	return q.marks
 }
 
 // flowQuestions gathers what flow asks about one call.
@@ -106,7 +125,7 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 		switch fetches := q.out.effect == effectFetch; {
 		case fetches && known.In&flow.Orders != 0 && known.Said == 0 && !q.judge.trusts(known.From):
 			q.mark(markFlowUntrusted, to, known.From, "The address %s is in %s, which reads like orders to the model.", shown(to), described(known.From))
-		case fetches, q.out.effect == effectUnknown && !q.out.loses && (facts.Value{Text: to}).LooksLikePage():
+		case fetches, q.out.effect == effectUnknown && !q.out.loses && q.call.Tool.MayOpen() && (facts.Value{Text: to}).LooksLikePage():
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
 			if sawPrivate && known.In == 0 && (facts.CarriesData(to) || q.takesAlong(to)) {
 				unnamed = to
@@ -181,8 +200,9 @@ func (q *flowQuestions) ofLoss() {
 	}
 }
 
-// ofContent asks about what the call gives away: secrets, links, and private text if it matters here.
-func (q *flowQuestions) ofContent(private bool, unnamed string) {
+// ofContent asks about what the call gives away: secrets, links, and private text if it matters here. why ends the
+// sentence about that.
+func (q *flowQuestions) ofContent(private bool, why string) {
 	for _, text := range q.out.content {
 		if len(q.out.commands) == 0 {
 			q.ofLinks(text)
@@ -192,18 +212,45 @@ func (q *flowQuestions) ofContent(private bool, unnamed string) {
 		} else if !private {
 			continue
 		} else if c, ok := q.memory.Match(text, flow.Private); ok {
-			q.mark(markFlowPrivate, c.Text, c.From, "It takes %s from %s %s.", shown(c.Text), described(c.From), toward(unnamed))
+			q.mark(markFlowPrivate, c.Text, c.From, "It takes %s from %s %s.", shown(c.Text), described(c.From), why)
 		}
 	}
 }
 
-// ofLinks asks about the first address within a text that is known only from untrusted text.
+// ofOrders asks about what a call takes from a result that gave the model orders: a name or an id that nobody else said,
+// or a piece of the text. What it keeps as the user's own counts too, for it may be obeyed later.
+func (q *flowQuestions) ofOrders() {
+	if _, ok := q.memory.Seen(flow.Orders, q.judge.trustsSource); !ok || facts.FileKind(q.call.Tool.Kind) || len(q.verdict.Analysis.Commands) > 0 || q.out.effect == effectFetch {
+		return
+	}
+	for _, v := range q.call.Values() {
+		if v.Number || len(q.marks) > 0 {
+			continue
+		}
+		if c, ok := q.memory.Match(v.Text, flow.Orders); ok && len(c.Text) >= 24 {
+			q.heeds(c.Text, c.From)
+		} else if known := q.memory.Know(v.Text); len(v.Text) <= 64 && facts.Distinct(v.Text) && known.In&flow.Orders != 0 && known.Said == 0 {
+			q.heeds(v.Text, known.From)
+		}
+	}
+}
+
+// heeds marks words of a result that gave the model orders.
+func (q *flowQuestions) heeds(text string, from flow.Source) {
+	if !q.judge.trusts(from) && !q.judge.namedByRule(q.verdict, q.call, text) {
+		q.mark(markFlowUntrusted, text, from, "It takes %s from %s, and a result of this tool reads as if it told the model what to do.", shown(text), described(from))
+	}
+}
+
+// ofLinks asks about the first address within a text that is known only from untrusted text. One that was put together
+// counts by its host: its query can carry anything there, as that of a picture does when somebody looks at it.
 func (q *flowQuestions) ofLinks(text string) {
 	if !strings.Contains(text, "://") && !strings.Contains(text, "www.") {
 		return
 	}
 	for _, link := range facts.Links(text, 16) {
-		if q.doubtful("address", strings.TrimRight(link, ".,;:!?)")) {
+		link = strings.TrimRight(link, ".,;:!?)")
+		if q.doubtful("address", link) || strings.Contains(link, "?") && q.memory.Know(link) == (flow.Known{}) && q.doubtful("host", facts.HostOf(link)) {
 			return
 		}
 	}

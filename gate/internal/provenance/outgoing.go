@@ -59,8 +59,14 @@ func outgoingOf(call *facts.Call, a *tools.Analysis) (o Outgoing) {
 		if t.Bound && facts.FileKind(t.Kind) && a.Risk.Exceeds(permissions.ReadOnly) {
 			o.effect = tools.EffectOwn
 		}
-		if t.Kind == "" {
+		if t.Kind == "" || a.Fetches() {
 			o.OfReading(call)
+		}
+		if t.Kind == "" && t.Bound && o.effect == "" && a.Risk == permissions.Network { // a search of what is public
+			o.effect = effectFetch
+			for _, v := range call.Values() {
+				o.content = append(o.content, v.Text)
+			}
 		}
 	case opensAddress(call):
 		o.OfReading(call)
@@ -90,7 +96,7 @@ func (o *Outgoing) ofUnlabelled(call *facts.Call) {
 	}
 	// What stands where people and accounts are named is a destination, and so is a page or a mail address anywhere.
 	for _, v := range call.Values() {
-		if v.LooksLikePage() || v.LooksLikeAddress() && strings.Contains(v.Text, "@") || !v.Number && v.Text != "" && tools.NamesReceiver(v.Name) {
+		if v.LooksLikePage() || v.LooksLikeAddress() && strings.Contains(v.Text, "@") || v.IsIBAN() || !v.Number && facts.Telling(v.Text) && !facts.IsDate(v.Text) && tools.NamesReceiver(v.Name) {
 			o.To = append(o.To, v.Text)
 		} else {
 			o.content = append(o.content, v.Text)
@@ -127,10 +133,13 @@ func opensAddress(call *facts.Call) bool {
 // ofLabels reads a call of a labelled tool. Where no argument is said to carry text, all that are no destination do.
 func (o *Outgoing) ofLabels(call *facts.Call, l *tools.Labels) {
 	o.effect, o.names, o.loses = l.Effect, len(l.Destination) > 0, l.Loses()
+	own := false
 	for _, v := range call.Values() {
 		switch {
 		case v.Under(l.Destination):
-			if v.Text != "" {
+			if slices.Contains(l.Own, v.Text) {
+				own = true
+			} else if v.Text != "" {
 				o.To = append(o.To, v.Text)
 			}
 		case v.Under(l.Content) || len(l.Content) == 0:
@@ -142,7 +151,11 @@ func (o *Outgoing) ofLabels(call *facts.Call, l *tools.Labels) {
 			o.amounts = append(o.amounts, v.Text)
 		}
 	}
-	if o.names && len(o.To) == 0 && o.effect == tools.EffectOutside {
+	switch {
+	case !o.names || len(o.To) > 0 || o.effect != tools.EffectOutside:
+	case own:
+		o.effect = tools.EffectOwn
+	default:
 		o.optional = !requires(call.Tool.Definition, l.Destination)
 	}
 	// Issue 12 of the repository that the user named is as good as the repository: a number is only a part of the place.

@@ -30,6 +30,9 @@ func OriginOf(call *facts.Call, a *tools.Analysis) (o origin) {
 	case t.Kind == tools.KindProcessInput, t.Kind == tools.KindShell, t.Kind == tools.KindConnect, tools.OpensSandbox(t.Kind):
 	default:
 		o.label, o.guess = flow.Private|flow.Untrusted, true
+		if t.NamesCredential() {
+			o.label |= flow.Secret
+		}
 	}
 	return o
 }
