@@ -18,6 +18,7 @@ var sqlFunctions = names(`count sum avg min max total group_concat string_agg ar
 	json json_extract json_value json_query json_array json_object json_each json_tree json_type json_valid json_array_length json_length json_keys
 	json_unquote json_quote json_contains json_contains_path json_search json_depth json_pretty json_extract_path json_extract_path_text
 	json_build_object json_build_array json_array_elements json_array_elements_text json_each_text json_object_keys json_typeof json_patch
+	jsonb_path_query jsonb_path_query_array jsonb_path_query_first jsonb_path_exists jsonb_path_match
 	json_remove json_set json_insert json_replace json_table jsonb json_strip_nulls row_to_json to_json to_jsonb array_to_json jsonb_pretty jsonb_each
 	jsonb_each_text jsonb_array_elements jsonb_array_elements_text jsonb_array_length jsonb_object_keys jsonb_typeof jsonb_build_object
 	jsonb_build_array jsonb_extract_path jsonb_extract_path_text jsonb_set jsonb_strip_nulls
