@@ -220,7 +220,7 @@ func (b *builder) argument(a arguments.Argument, role Role) {
 			b.shells.argv(a)
 			return
 		}
-	case kinds.Env, kinds.Dir, kinds.Shell, kinds.SQL, kinds.GraphQL:
+	case kinds.Env, kinds.Dir, kinds.Shell, kinds.SQL, kinds.GraphQL, kinds.Mongo:
 		return // surroundings and statements have read them
 	}
 	for _, s := range b.record.strings(a) {

@@ -190,7 +190,7 @@ func (b *record) raise(r permissions.Risk) {
 	}
 }
 
-// statements raises the floor to the risk of the SQL and GraphQL that a tool without kind is given, in an argument or a
+// statements raises the floor to the risk of the SQL, GraphQL and filters that a tool without kind is given, in an argument or a
 // member of one (params.sql). Where that member is missing, the statements may stand elsewhere.
 func (b *builder) statements(list []arguments.Argument) {
 	var names []string
@@ -214,6 +214,10 @@ func (b *builder) statements(list []arguments.Argument) {
 			}
 		}
 		role, risk := b.record.tool.Roles[name], commands.ServerSQL
+		if role == kinds.Mongo {
+			b.record.floor = b.record.floor.Worse(commands.Mongo(value))
+			continue
+		}
 		if role == kinds.GraphQL {
 			risk = commands.GraphQL
 		}

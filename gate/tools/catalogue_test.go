@@ -69,7 +69,7 @@ func TestServerFiles(t *testing.T) {
 			}
 			for argument, role := range e.roles {
 				switch role {
-				case Plain, kinds.SQL, kinds.GraphQL, kinds.Dir, kinds.Revision, kinds.WritePath, kinds.ReadPath, kinds.ReadFolder, kinds.ListFolder:
+				case Plain, kinds.SQL, kinds.GraphQL, kinds.Mongo, kinds.Dir, kinds.Revision, kinds.WritePath, kinds.ReadPath, kinds.ReadFolder, kinds.ListFolder:
 				default:
 					t.Errorf("%s %s only reads, and its argument %s is a %v", server, tool, argument, role)
 				}
@@ -122,6 +122,10 @@ func TestCallsOfKnownServers(t *testing.T) {
 		{"@supabase/mcp-server-supabase", "execute_sql", `{"project_id":"p","query":"select * from t"}`, permissions.ReadOnly, false},
 		{"@supabase/mcp-server-supabase", "execute_sql", `{"query":"delete from t where id = 3"}`, permissions.Destructive, false},
 		{"@supabase/mcp-server-supabase", "execute_sql", `{"query":"insert into t values (1)"}`, permissions.Write, false},
+		{"mongodb-mcp-server", "aggregate", `{"collection":"c","database":"d","pipeline":[{"$group":{"_id":"$x","n":{"$sum":1}}}]}`, permissions.ReadOnly, false},
+		{"mongodb-mcp-server", "aggregate", `{"collection":"c","database":"d","pipeline":[{"$match":{}},{"$out":"users"}]}`, permissions.Destructive, false},
+		{"mongodb-mcp-server", "find", `{"collection":"c","database":"d","filter":{"$where":"sleep(9)"}}`, permissions.Unknown, false},
+		{"mongodb-mcp-server", "find", `{"collection":"c","database":"d","filter":{"age":{"$gt":3}},"sort":{"age":-1}}`, permissions.ReadOnly, false},
 		{"@modelcontextprotocol/server-postgres", "query", `{"sql":"select 1"}`, permissions.ReadOnly, false},
 		{"@modelcontextprotocol/server-postgres", "query", `{"sql":"drop table t"}`, permissions.Destructive, false},
 		{"@gongrzhe/server-gmail-autoauth-mcp", "search_emails", `{"query":"x"}`, permissions.ReadOnly, false},

@@ -151,6 +151,9 @@ func (r *sqlQuery) function() bool {
 			return false
 		}
 	}
+	if sqlParametric[name] && r.cur.op("(") && (!r.arguments(name) || !r.cur.op(")")) {
+		return false
+	}
 	if r.cur.words("within", "group") && !r.cur.in(r.tail) {
 		return false
 	}

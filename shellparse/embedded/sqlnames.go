@@ -47,11 +47,15 @@ var sqlFunctions = names(`count sum avg min max total group_concat string_agg ar
 	tostartofday tostartofhour tostartofminute tostartofmonth tostartofweek tostartofquarter tostartofyear tostartofinterval
 	tostartoffiveminutes tostartoftenminutes tostartoffifteenminutes todate todatetime toyear tomonth todayofmonth todayofweek tohour tominute
 	toyyyymm toyyyymmdd tounixtimestamp tostring toint32 toint64 touint32 touint64 tofloat64 uniq uniqexact uniqcombined uniqhll12 sumif avgif
-	minif maxif uniqif argmin argmax quantile topk anylast grouparray groupuniqarray arrayjoin has hasany hasall empty notempty multiif today
+	minif maxif uniqif argmin argmax quantile quantiles quantileexact quantiletdigest topk anylast
+	grouparray groupuniqarray arrayjoin has hasany hasall empty notempty multiif today
 	yesterday formatdatetime formatreadablesize formatreadablequantity formatreadabletimedelta parsedatetimebesteffort lowerutf8 upperutf8
 	splitbychar splitbystring jsonextractstring jsonextractint jsonextractfloat jsonextractbool jsonextractraw
 	st_distance st_dwithin st_within st_contains st_intersects st_x st_y st_asgeojson st_astext st_point st_makepoint st_setsrid st_area st_length
 	st_buffer st_transform st_centroid st_geomfromtext st_geogpoint`)
+
+// sqlParametric are the functions that ClickHouse gives parameters before their arguments: quantile(0.95)(ms).
+var sqlParametric = names(`quantile quantiles quantileexact quantiletdigest topk histogram uniqcombined grouparray`)
 
 // sqlReserved are the words that are not names of tables and columns here, though a database may take one for such.
 // The second half begins a statement of its own in databases that need no semicolon before it.

@@ -34,13 +34,14 @@ const (
 	Patch                   // a patch as apply_patch takes it: its headers name the files that it changes
 	StagePath               // a file that becomes part of the repository that the tool works on
 	GraphQL                 // a GraphQL document
+	Mongo                   // a filter or a pipeline of MongoDB, in JSON
 )
 
 var RoleNames = [...]string{
 	Unmapped: "unmapped", Plain: "plain", ReadPath: "read-path", ReadFolder: "read-folder", WritePath: "write-path",
 	DeletePath: "delete-path", Command: "command", Argv: "argv", Input: "input", Dir: "dir",
 	PatternPath: "pattern-path", URL: "url", Name: "name", Code: "code", ListFolder: "list-folder",
-	Shell: "shell", Env: "env", Revision: "revision", SQL: "sql", URI: "uri", URLText: "url-text", Patch: "patch", StagePath: "stage-path", GraphQL: "graphql",
+	Shell: "shell", Env: "env", Revision: "revision", SQL: "sql", URI: "uri", URLText: "url-text", Patch: "patch", StagePath: "stage-path", GraphQL: "graphql", Mongo: "mongo",
 }
 
 // IsValue reports whether rules match what an argument of the role holds, and not only what it is beside.
@@ -53,7 +54,7 @@ func (r Role) IsValue() bool {
 }
 
 // IsStatement reports whether an argument of the role holds statements in a language that says what they do.
-func (r Role) IsStatement() bool { return r == SQL || r == GraphQL }
+func (r Role) IsStatement() bool { return r == SQL || r == GraphQL || r == Mongo }
 
 // String returns the role as a configuration spells it, "read-path" for instance.
 func (r Role) String() string { return RoleNames[r] }
