@@ -149,6 +149,8 @@ func (o *Outgoing) ofLabels(call *facts.Call, l *tools.Labels) {
 			}
 		case v.Number && l.Effect == tools.EffectMoney:
 			o.amounts = append(o.amounts, v.Text)
+		case strings.Contains(v.Text, "://"): // where people are sent on to, for instance
+			o.content = append(o.content, v.Text)
 		}
 	}
 	switch {
