@@ -391,3 +391,16 @@ func TestCallsOfKnownServers(t *testing.T) {
 		}
 	}
 }
+
+// What customers and other members write is no record of the user's own, which would name destinations.
+func TestOthersWrite(t *testing.T) {
+	for _, c := range []struct{ pkg, tool string }{
+		{"@stripe/mcp", "list_customers"}, {"@stripe/mcp", "list_disputes"}, {"@stripe/mcp", "search_stripe_resources"},
+		{"@zereight/mcp-gitlab", "get_pipeline_job_output"}, {"@zereight/mcp-gitlab", "get_work_item"}, {"@playwright/mcp", "browser_navigate_back"},
+	} {
+		tool := Describe(Server{Name: "s", Packages: []string{c.pkg}}, c.tool, "s_"+c.tool, nil)
+		if !slices.Contains(tool.Labels.Returns, ReturnsUntrusted) {
+			t.Errorf("%s: %v", c.tool, tool.Labels.Returns)
+		}
+	}
+}
