@@ -41,7 +41,7 @@ var RoleNames = [...]string{
 	Unmapped: "unmapped", Plain: "plain", ReadPath: "read-path", ReadFolder: "read-folder", WritePath: "write-path",
 	DeletePath: "delete-path", Command: "command", Argv: "argv", Input: "input", Dir: "dir",
 	PatternPath: "pattern-path", URL: "url", Name: "name", Code: "code", ListFolder: "list-folder",
-	Shell: "shell", Env: "env", Revision: "revision", SQL: "sql", URI: "uri", URLText: "url-text", Patch: "patch", StagePath: "stage-path", GraphQL: "graphql", Mongo: "mongo",
+	Shell: "shell", Env: "env", Revision: "revision", SQL: "sql", URI: "uri", URLText: "url-text", Patch: "patch", StagePath: "stage-path", GraphQL: "graphql", Mongo: "mongo-query",
 }
 
 // IsValue reports whether rules match what an argument of the role holds, and not only what it is beside.
