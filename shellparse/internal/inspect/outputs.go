@@ -100,7 +100,7 @@ var obeyed = lazyregexp.New(`(?:^|/)(?:(?:CLAUDE|AGENTS|GEMINI)\.md|Jenkinsfile(
 func mayDoBehind(a *walk.Walker, c *walk.Call, row *programs.Row) {
 	for i := 1; i+1 < len(c.Argv); i++ {
 		option, value := c.Argv[i], c.Argv[i+1]
-		if option.Known && len(option.Text) > 1 && option.Text[0] == '-' && row.Options.Find(option.Text) == nil {
+		if option.Known && len(option.Text) > 1 && option.Text[0] == '-' && !strings.Contains(option.Text, "=") && row.Options.Find(option.Text) == nil {
 			mayDo(a, c, option.Text, value)
 		}
 	}

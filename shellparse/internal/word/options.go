@@ -162,6 +162,10 @@ func (set *Options) split(words []Word, st programs.Style) Scanned {
 			i += set.short(&s, words, i, st)
 		}
 		s.doubt(w, before, st)
+		if n := len(s.Hits); n > before && s.Hits[n-1].Opt.Does == 'M' && i < len(words) {
+			s.Operands = append(s.Operands, words[i+1:]...) // what follows is the module's
+			return s
+		}
 	}
 	return s
 }
